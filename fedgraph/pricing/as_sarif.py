@@ -43,7 +43,7 @@ def _results(quote: Quote, limit: float | None) -> Iterator[Tree]:
     asked = "".join(f" Question: {a.unknown.question}" for a in quote.asked)
     seen = f"for one {top.row.unit} ({top.row.relation}), seen by {top.row.viewer}"
     text = f"{quote.system.name}: {said} in total {seen}: {top.row.why}.{asked}"
-    path, line = quote.place or _place(Path(quote.path))
+    path, line = quote.place if quote.place and quote.place[0].exists() else _place(Path(quote.path))
     where: dict[str, Tree] = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": max(line, 1)}}
     yield {"ruleId": rule, "level": level, "message": {"text": text}, "locations": [{"physicalLocation": where}]}
 

@@ -34,7 +34,8 @@ KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".ipynb", ".conf", 
 class Document:
     """One file. kind: yaml, json, toml, python, command, namespace or ledger. data: its mapping (options of a command, the
     namespace). command: the words of a command line. text: a Python program. lines: where keys stand. answers: what the user
-    says of facts that the file leaves open. followed: the program of an app of several files."""
+    says of facts that the file leaves open. followed: the program of an app of several files. written: files that a notebook
+    writes."""
 
     path: Path
     kind: str
@@ -44,6 +45,7 @@ class Document:
     lines: dict[tuple[str, ...], int] = field(default_factory=dict)
     answers: Answers = field(default_factory=Answers)
     followed: Program | None = None
+    written: Mapping[Path, str] = field(default_factory=dict)
 
     @property
     def louder(self) -> float:
@@ -66,7 +68,9 @@ class Document:
         """A program, followed once for all answers that it does not depend on (arguments: ``Program``)."""
         key = repr((path, root, more, sorted((config or {}).items()), sorted(self.answers.given.items())))
         if key not in self.answers.programs:
-            self.answers.programs[key] = Program(path, text, text_of, self.answers.given, config=config, root=root, more=more)
+            self.answers.programs[key] = Program(
+                path, text, text_of, self.answers.given, config=config, root=root, more=more, written=self.written
+            )
         found = self.answers.programs[key]
         self.answers.used |= found.used
         self.answers.notes |= found.skipped
@@ -212,7 +216,8 @@ def _parsed(path: Path, suffix: str, text: str) -> Document:
         data, lines = formats.parsed(path, suffix, text)
         return Document(path, FORMATS[suffix], data, lines=lines)
     if suffix in (".py", ".ipynb"):
-        return Document(path, "python", text=text if suffix == ".py" else formats.notebook(path, text))
+        text, written = (text, {}) if suffix == ".py" else formats.notebook(path, text)
+        return Document(path, "python", text=text, written=written)
     if suffix in KINDS or not suffix:
         return from_text(path, text)
     raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(KINDS)}")

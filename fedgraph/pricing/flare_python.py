@@ -145,8 +145,10 @@ def _count(document: Document) -> int | None:
 
 def _python_rounds(document: Document) -> int | None:
     said = [c for c in document.calls if "num_rounds" in c.keywords and c.reached]
-    numbers = sorted({n for c in said if (n := document.number(c, "num_rounds", "rounds")) is not None})
+    numbers = [n for c in said if (n := document.number(c, "num_rounds", "rounds")) is not None]
     if len(numbers) > 1:
-        words = " and ".join(f"{n:g}" for n in numbers)
-        return int(document.answers.ask("rounds", f"How many rounds are run? The file says {words}.", tuple(numbers)))
+        words, several = " and ".join(f"{n:g}" for n in numbers), (sum(numbers), max(numbers))
+        return int(
+            document.answers.ask("rounds", f"How many rounds are run in all? The file says {words}.", several, several[0])
+        )
     return int(numbers[0]) if numbers else None

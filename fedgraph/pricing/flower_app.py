@@ -6,8 +6,10 @@ What takes part is what is reached: the strategy that ``start`` (or ``ServerAppC
 """
 
 import ast
+import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from fedgraph.pricing import documents
 from fedgraph.pricing import python_values as values
@@ -24,12 +26,23 @@ ROUNDS = (1000.0, 100.0, 10.0, 3.0)
 
 @dataclass(frozen=True)
 class Chain:
-    """The mods that a reply of training passes. names: of mods that are not part of the app. whole: whether all are known."""
+    """The mods that a reply of training passes. names: of mods that are not part of the app. whole: whether all are known.
+    order: names of mods, and mods of the app's own, the outermost first."""
 
     what: str
     mods: tuple[Call, ...]
     names: frozenset[str]
     whole: bool
+    order: tuple[str | Function, ...] = ()
+
+    def altered(self, document: Document, mod: str) -> str:
+        """Why what a mod makes of a reply may not be what is sent: a mod of the app's own gets it afterwards."""
+        for own in itertools.takewhile(lambda each: each != mod, self.order):
+            if isinstance(own, Function):
+                asked = f"{own.name} stands outside of {mod} in the mods of {self.what}: does it leave what is sent as it is?"
+                if not document.answers.whether(f"replies kept by {own.name}", asked):
+                    return f"{own.name} may change what is sent after {mod} (mods of {self.what})"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -44,14 +57,21 @@ class App:
     queries: tuple[Call, ...] = ()
 
     @property
+    def by_hand(self) -> list[Call]:
+        """What sends messages beside the strategies."""
+        return self.document.made("send_and_receive", "push_messages")
+
+    @property
     def rounds(self) -> int | None:
-        """Of all strategies together."""
-        found = [rounds for _, rounds in self.strategies]
+        """Of all strategies together, where nothing else sends messages."""
+        found = [rounds for _, rounds in self.strategies] if not self.by_hand else []
         return sum(r for r in found if r is not None) if found and None not in found else None
 
     def ask_rounds(self) -> int:
         """The rounds, asked where they are not known."""
         question = "How many rounds are run (num_rounds, or num-server-rounds)?"
+        if self.by_hand:
+            question = f"How many messages does a client answer in all? Line {self.by_hand[0].line} sends some by hand."
         return int(self.document.answers.ask("rounds", question, ROUNDS, known=self.rounds))
 
 
@@ -173,39 +193,49 @@ def _chains(document: Document, app: Value) -> list[Chain]:
     out = []
     for call in document.program.calls:
         if call.name == "train" and call.owner is app and call.decorates is not None:
-            mods, names, whole = _mods(document, call.get("mods"))
+            mods, names, whole, order = _mods(document, call.get("mods"))
             action = plain(call.get("action")) or "default"
-            out.append(Chain(f"train ({action}, line {call.line})", (*first[0], *mods), first[1] | names, first[2] and whole))
+            what = f"train ({action}, line {call.line})"
+            out.append(Chain(what, (*first[0], *mods), first[1] | names, first[2] and whole, (*first[3], *order)))
     return out or [Chain("the client app", *first)]
 
 
-def _mods(document: Document, value: Value) -> tuple[tuple[Call, ...], frozenset[str], bool]:
-    """The mods of a list: objects, names, and whether everything in it is known. A mod that is there only perhaps is none."""
+Mods: TypeAlias = tuple[tuple[Call, ...], frozenset[str], bool, tuple[str | Function, ...]]
+
+
+def _mods(document: Document, value: Value) -> Mods:
+    """The mods of a list: objects, names, whether everything in it is known, and their order. A mod that is there only perhaps
+    is none."""
     inner = plain(value)
     if inner is None:
-        return (), frozenset(), True
+        return (), frozenset(), True, ()
     if isinstance(inner, values.Choice):
         each = [_mods(document, v) for v in inner.values]
         common = [call for call in each[0][0] if all(any(call is c for c in other[0]) for other in each[1:])]
-        return tuple(common), frozenset.intersection(*(e[1] for e in each)), False
+        return tuple(common), frozenset.intersection(*(e[1] for e in each)), False, max((e[3] for e in each), key=len)
     if not isinstance(inner, (Items, tuple)):
-        return (), frozenset(), False
+        return (), frozenset(), False, ()
     calls: list[Call] = []
     names: set[str] = set()
+    order: list[str | Function] = []
     whole = inner.whole if isinstance(inner, Items) else True
     for mod in inner:
         held = plain(mod)
         if isinstance(held, Call):
             calls.append(held)
+            called = held.own.member("__call__") if held.own else None
+            order.append(called if isinstance(called, Function) else held.name)
         elif isinstance(held, Name):
             names.add(held.dotted.rsplit(".", 1)[-1])
+            order.append(held.dotted.rsplit(".", 1)[-1])
         elif isinstance(held, Function):
             inside, used = _wrapped(document, held)
             calls += inside
             names |= used
+            order += [held] if not inside and not used else [*(c.name for c in inside), *used]
         else:
             whole = False
-    return tuple(calls), frozenset(names), whole
+    return tuple(calls), frozenset(names), whole, tuple(order)
 
 
 def _wrapped(document: Document, mod: Function) -> tuple[list[Call], set[str]]:

@@ -41,6 +41,9 @@ def price(app: App, call: Call) -> Reading:
         return app_in_clear(app, missing)
     if odd := document.altered(call, "accountant"):
         return app_in_clear(app, odd)
+    line = app.by_hand[0].line if app.by_hand else 0
+    if line and not answers.whether(f"replies of line {line} thrown away", f"Line {line} sends messages. Are replies unused?"):
+        return app_in_clear(app, f"messages are sent by hand (line {line}), beside the strategy with noise")
     inner = clients.inner(app, plain(call.held("strategy")))
     if isinstance(inner, str):
         return app_in_clear(app, f"{call.name} (line {call.line}) wraps {inner}")
@@ -107,6 +110,8 @@ def _unclipped(app: App, wanted: str) -> str:
         asked = f"Does {chain.what} have {wanted} in its mods?"
         if wanted not in chain.names and (chain.whole or not whether(wanted, asked)):
             return f"{chain.what} has no {wanted} in its mods: its updates are not clipped"
+        if changed := chain.altered(app.document, wanted):
+            return changed
     return ""
 
 

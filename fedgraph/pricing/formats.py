@@ -101,19 +101,26 @@ def _json(path: Path, text: str) -> dict[str, Tree]:
     return _mapping(path, found)
 
 
-def notebook(path: Path, text: str) -> str:
-    """The code cells of a notebook and the Python files that it writes, one below the other. Lines for the shell, magic words
-    and cells that are not Python are left out."""
+def notebook(path: Path, text: str) -> tuple[str, dict[Path, str]]:
+    """The code cells of a notebook, one below the other, and the Python files that it writes beside it. Lines for the shell,
+    magic words and cells that are not Python are left out."""
     cells = _json(path, text).get("cells")
     rows: list[str] = []
+    written: dict[Path, str] = {}
     for cell in cells if isinstance(cells, list) else ():
         source = table(cell).get("source") if table(cell).get("cell_type") == "code" else ""
         code = "".join(str(part) for part in source) if isinstance(source, list) else str(source or "")
-        magic = re.match(r"%%(writefile (-a )?\S+\.py)?", code)
-        kept = [] if magic and not magic[1] else code.splitlines()
+        magic = re.match(r"%%(?:writefile (-a )?(\S+\.py))?", code)
+        kept = [] if magic and not magic[2] else code.splitlines()
         kept = ["pass" if re.match(r"\s*[%!?]", row) else row for row in kept]
-        rows += kept if _runs("\n".join(kept)) else []
-    return "\n".join(rows) + "\n"
+        if not _runs("\n".join(kept)):
+            continue
+        if magic and magic[2]:
+            file = path.parent / magic[2]
+            written[file] = "\n".join([*([written[file]] if magic[1] and file in written else []), *kept])
+        else:
+            rows += kept
+    return "\n".join(rows) + "\n", written
 
 
 def _runs(code: str) -> bool:

@@ -35,7 +35,7 @@ class Said:
     """What the file says; None where it does not. noise: std (Laplace: scale) in clips; where it is None it is found such that
     ``rounds`` iterations cost (epsilon, delta). scale: what a simulation multiplies the noise by. trained: the sampling rate
     of the cohort that is really trained, where it differs from the accountant's ``rate``. name: who claims ε. people: users in
-    all."""
+    all. run: iterations that are run, where they are more than the accountant counts (``rounds``)."""
 
     name: str
     noise: float | None = None
@@ -46,6 +46,7 @@ class Said:
     scale: float = 1.0
     trained: float | None = None
     people: float | None = None
+    run: int | None = None
 
     def at(self, document: Document, sampled: bool = True) -> tuple[float, int, float]:
         """(sampling rate, rounds, δ); what is not said is asked."""
@@ -53,11 +54,13 @@ class Said:
         if sampled:
             question = "Which share of the users is sampled in a round (cohort / population)?"
             rate = ask("sampling rate", question, RATES, 1.0, self.rate)
-        rounds = int(ask("rounds", "How many central iterations?", ROUNDS, known=self.rounds))
+        rounds = int(ask("rounds", "How many central iterations?", ROUNDS, known=self.run or self.rounds))
         return rate, rounds, ask("delta", "At which δ?", DELTAS, DELTAS[0], self.delta)
 
     def std(self, rate: float, compositions: int, delta: float, louder: float) -> float:
         """The noise, times ``louder``."""
+        if self.run is not None and self.rounds is not None:
+            compositions = self.rounds
         found = costs.noise_for(self.epsilon or 0.0, delta, rate, compositions) if self.noise is None else self.noise
         return found * louder
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from fedgraph.pricing import command_lines
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_joins import candidates, either, lift, line_of, normal, plain, same, truth
+from fedgraph.pricing.python_joins import candidates, either, elements, lift, line_of, normal, plain, same, truth
 from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value
 
 Plain: TypeAlias = Callable[..., Value]
@@ -35,9 +36,11 @@ class Changes:
         self.waiting: list[Function] = []
         self.used: set[str] = set()
         self.options: dict[str, Value] = {}
-        self.lengths: list[int] = []
-        self.looped: list[int] = []
-        self.iterated: list[Value] = []
+        self.lengths: list[Value] = []
+        self.looped: list[Value] = []
+        self.iterated: list[py.Pass] = []
+        self.times: Value = 1
+        self.argv = False  # whether the program changes its own command line
         self.definitions: list[Function] = []
         self.classes: list[py.Class] = []
         self.skipped: dict[str, None] = {}
@@ -57,6 +60,10 @@ class Changes:
     def set_attribute(self, owner: Value, name: str, value: Value, node: ast.AST) -> None:
         for each in candidates(plain(owner)):
             match each:
+                case py.Name(dotted="sys") if name == "argv":
+                    self.argv = True
+                case py.Name(dotted=dotted) if dotted.endswith("FLAGS"):
+                    self.set_name(self.flags, name, value, ())
                 case Table():
                     self.set_name(each, name, value, each.born)
                 case py.Parser():
@@ -96,8 +103,7 @@ class Changes:
         elif name == "add_argument" and "**" not in keywords:
             defaults = self._argument(args, keywords, node)
         elif name in ("parse_args", "parse_known_args"):
-            parsed = Table(parser.options)
-            parsed.born = self.stack
+            parsed = self._parsed(parser, [*args, *keywords.values()], node)
             return parsed if name == "parse_args" else Items((parsed, Items()))
         elif name != "add_argument":
             return Unresolved(node)
@@ -105,6 +111,20 @@ class Changes:
             self.options[key] = value
             self.set_name(parser.options, key, value, parser.options.born)
         return None
+
+    def _parsed(self, parser: py.Parser, given: list[Value], node: ast.expr) -> Table:
+        """The options as they are parsed; given: words or a namespace in place of the command line."""
+        parsed = Table(parser.options)
+        parsed.born = self.stack
+        for held in map(plain, given):
+            words = [plain(v) for v in elements(held) or ()]
+            if isinstance(held, Table) and held.whole:
+                parsed |= held
+            elif elements(held) is not None and all(isinstance(word, str) for word in words):
+                parsed |= command_lines.options([str(word) for word in words])
+            elif held is not None:
+                self.argv = True
+        return Table({name: Unresolved(node, name) for name in parsed}) if self.argv else parsed
 
     def _argument(self, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr) -> dict[str, Value]:
         """An option of a parser, and its default."""

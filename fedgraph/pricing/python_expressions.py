@@ -131,7 +131,10 @@ class Expressions(Objects):
             return Table({**left, **right})
         if isinstance(left, str) or isinstance(right, str):
             return lift(node, lambda a, b: a + b if len(a) + len(b) < 10_000 else None, left, right)
-        return lift(node, _OPERATORS.get(type(node.op), _power), left, right)
+        found = lift(node, _OPERATORS.get(type(node.op), _power), left, right)
+        if isinstance(found, Unresolved) and isinstance(node.op, ast.Mult):
+            found.factors = (left, right)
+        return found
 
     def _boolop(self, node: ast.BoolOp, scope: Scope) -> Value:
         found: Value = None

@@ -67,10 +67,16 @@ def candidates(value: Value) -> tuple[Value, ...]:
 
 def holds(value: Value, wanted: Value) -> bool:
     """Whether a value is an object, may be it, has it in a list, or is made of it."""
-    inner = plain(value)
-    several = inner.values if isinstance(inner, Choice) else inner if isinstance(inner, (Items, tuple)) else ()
-    several = (*inner.args, *inner.keywords.values()) if isinstance(inner, Call) else several
-    return inner is wanted or any(holds(each, wanted) for each in several)
+    todo, seen = [value], set[int]()
+    while todo:
+        inner = plain(todo.pop())
+        if inner is wanted:
+            return True
+        if id(inner) not in seen:
+            seen.add(id(inner))
+            several = inner.values if isinstance(inner, Choice) else inner if isinstance(inner, (Items, tuple)) else ()
+            todo += (*inner.args, *inner.keywords.values()) if isinstance(inner, Call) else several
+    return False
 
 
 def is_plain(value: Value) -> bool:

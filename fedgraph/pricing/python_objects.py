@@ -21,12 +21,19 @@ _LISTED: Mapping[str, Callable[[list[Value]], Value]] = {
     "enumerate": lambda known: tuple(enumerate(known)),
 }  # fmt: skip
 _OPENS = ("yaml.safe_load", "yaml.load", "yaml.full_load", "json.load", "json.loads", "tomllib.load", "OmegaConf.load")
+_STARTS: Mapping[str, tuple[str, int, int]] = {  # what starts a function elsewhere: (its parameter, its place, that of args)
+    "spawn": ("fn", 0, 1), "start_processes": ("fn", 0, 1), "notebook_launcher": ("function", 0, 1),
+    "Process": ("target", 1, 3), "Thread": ("target", 1, 3),
+}  # fmt: skip
 _HELD = ("get", "items", "keys", "values", "update", "pop", "copy")
 _ENVIRONMENT = ("os.environ.get", "os.getenv", "environ.get", "getenv")
 
 
 class Objects(Changes):
     def enter(self, function: Function, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
+        raise NotImplementedError
+
+    def execute(self, text: Value, node: ast.expr, scope: py.Scope) -> Value:
         raise NotImplementedError
 
     def make(
@@ -40,7 +47,7 @@ class Objects(Changes):
                 found = [self.attribute(v, name, node) for v in several]
                 return found[0] if all(same(found[0], f) for f in found[1:]) else py.Choice(tuple(found))
             case py.Name(dotted=dotted) if dotted.rsplit(".", 1)[-1] == "FLAGS":
-                return self.flags.get(name, Unresolved(node))
+                return py.Method(self.flags, name, node) if name == "set_default" else self.flags.get(name, Unresolved(node))
             case py.Name(dotted=dotted):
                 return _CONSTANTS.get(f"{dotted}.{name}", py.Name(f"{dotted}.{name}"))
             case py.Scope(local=local):
@@ -112,12 +119,22 @@ class Objects(Changes):
         return self.record(Call(name, dotted, args, keywords, owner=owner), node, scope)
 
     def record(self, call: Call, node: ast.expr, scope: py.Scope) -> Call:
-        call.line, call.path, call.stack, call.born = node.lineno, scope.path, self.stack, self.stack
+        call.line, call.path, call.stack, call.born, call.times = node.lineno, scope.path, self.stack, self.stack, self.times
         call.reached, call.function = self.reached, scope.holds
         self.calls.append(call)
+        if call.name in _STARTS:
+            self._start(call, node)
         for value in (*call.args, *call.keywords.values()) if call.dotted not in _LOOKS else ():
             self.escape(value)
         return call
+
+    def _start(self, call: Call, node: ast.expr) -> None:
+        """A function that runs in processes of its own, with the arguments that it gets there."""
+        named, place, third = _STARTS[call.name]
+        function, given = plain(call.get(named, place)), elements(call.get("args", third) or ())
+        if isinstance(function, Function):
+            rank = (Unresolved("the rank of a process"),) if named == "fn" else ()
+            self.enter(function, (*rank, *(given or ())), {} if given is not None else {"**": Unresolved(node)}, node)
 
     def escape(self, value: Value) -> None:
         """Somebody else gets it: a function may be called from outside."""
@@ -166,11 +183,15 @@ class Objects(Changes):
         if dotted in ("setattr", "builtins.setattr", "object.__setattr__") and len(args) == 3:
             self.set_attribute(args[0], args[1] if isinstance(args[1], str) else "?", args[2], node)
             return None
-        if dotted == "vars" and args:
-            return py.View(first)
+        if dotted in ("vars", "locals", "globals"):
+            return py.View(first if args else scope.module if dotted == "globals" else scope)
+        if dotted == "exec" and args:
+            return self.execute(first, node, scope)
         if dotted == "getattr" and len(args) >= 2 and isinstance(args[1], str):
             return self.attribute(args[0], args[1], node)
         if dotted in ("functools.partial", "partial") and args:
+            if isinstance(first, Function):
+                return first.partial(args[1:], keywords)
             return self.record(Call("partial", dotted, args, keywords, owner=args[0]), node, scope)
         return self.record(Call(name, dotted, args, keywords), node, scope)
 
@@ -179,9 +200,9 @@ class Objects(Changes):
         whole = [e for a in args if isinstance(e := plain(a), int)]
         if not 1 <= len(whole) <= 3 or len(whole) != len(args) or whole[2:] == [0]:
             return None
-        self.lengths.append(len(range(*whole)))
-        said = notes(args[-1])
-        return tuple(py.Assumed(i, said) if said else i for i in range(*whole)) if self.lengths[-1] <= 16 else None
+        length, said = len(range(*whole)), tuple(dict.fromkeys(n for a in args for n in notes(a)))
+        self.lengths.append(py.Assumed(length, said) if said else length)
+        return tuple(py.Assumed(i, said) if said else i for i in range(*whole)) if length <= 16 else None
 
     def _loaded(self, source: Value) -> Value:
         """The data of a YAML, JSON or TOML file of the program's folder, as ``open`` or ``Path`` names it."""
@@ -203,6 +224,11 @@ class Objects(Changes):
         """A method of a parser, a table, a list or a text; ``NotImplemented`` for others."""
         if isinstance(owner, py.Parser):
             return self.parser(owner, name, args, keywords, node)
+        if isinstance(owner, py.Name) and owner.dotted == "sys.argv":
+            self.argv = True
+        if owner is self.flags and name == "set_default" and len(args) == 2 and isinstance(key := plain(args[0]), str):
+            self.set_name(self.flags, key, args[1], ())
+            return None
         if name == "__setattr__" and len(args) == 2:
             self.set_attribute(owner, args[0] if isinstance(args[0], str) else "?", args[1], node)
             return None

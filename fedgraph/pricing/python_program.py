@@ -24,9 +24,8 @@ class Program(Statements):
 
     calls: in the order in which they are made. names: dotted, of what is imported. module: the names of the first file at its
     end. standalone: whether the first file does something besides defining. results: what functions return that others call.
-    options: of its command line. looped: the lengths of loops over ``range`` that are known. iterated: what loops go
-    over. used: the answers that took an
-    option's place. skipped: assumptions that decided about a branch.
+    options: of its command line. looped: the lengths of loops over ``range`` that are known. iterated: what loops go over.
+    used: the answers that took an option's place. skipped: assumptions that decided about a branch.
 
     Args:
         path, text: the first file.
@@ -35,6 +34,7 @@ class Program(Statements):
         config: the run configuration of a Flower app.
         root: the folder that its modules stand in; the file's own where None.
         more: other files of the same program, followed after it.
+        written: files that a notebook writes, with their texts.
 
     Raises:
         PricingError: one line, where a file is not Python or too large to follow.
@@ -50,8 +50,10 @@ class Program(Statements):
         config: Mapping[str, Value] | None = None,
         root: Path | None = None,
         more: tuple[Path, ...] = (),
+        written: Mapping[Path, str] | None = None,
     ) -> None:
-        super().__init__(root or path.parent, read, given or {}, config)
+        self.written = written or {}
+        super().__init__(root or path.parent, lambda p: self.written[p] if p in self.written else read(p), given or {}, config)
         self.modules: dict[Path, Scope] = {}
         self.names: set[str] = set()
         self.entered: set[ast.AST] = set()
@@ -62,8 +64,8 @@ class Program(Statements):
             self.module, tree = self.followed(path, text)
             does = (ast.If, ast.For, ast.While, ast.With, ast.Try)
             called = [s for s in tree.body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)]
-            self.standalone = bool(called) or any(isinstance(s, does) for s in tree.body)
-            for other in more:
+            self.standalone = bool(called) or any(isinstance(s, does) for s in tree.body) or bool(self.written)
+            for other in (*more, *self.written):
                 self.imported(other)
             self.finish()
         except RecursionError:
@@ -101,7 +103,7 @@ class Program(Statements):
         for place in places:
             base = place.joinpath(*parts)
             for path in (base.with_suffix(".py") if parts else base / "__init__.py", base / "__init__.py"):
-                if path.is_file() and path.resolve().is_relative_to(self.root.resolve()):
+                if path in self.written or (path.is_file() and path.resolve().is_relative_to(self.root.resolve())):
                     return path
         return None
 
@@ -160,8 +162,7 @@ class Program(Statements):
         """Parameters by place and by name; defaults, options of a command line, else unresolved."""
         arguments = function.node.args
         places = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-        bound = isinstance(function.bound, Call) and not _static(function)
-        given = (function.bound, *args) if bound else args
+        given = (*function.first, *args)
         local = dict(zip(places, given, strict=False))
         named = {*places, *(a.arg for a in arguments.kwonlyargs)}
         local |= {k: v for k, v in keywords.items() if k in named}
@@ -225,10 +226,4 @@ class Program(Statements):
         self.stack = ()
         plain = {k: v for k, v in function.defaults.items() if is_plain(v)}
         said = {k: Assumed(v, (f"{k} = {v!r}, the default of {function.name}",)) for k, v in plain.items()}
-        called = Function(function.node, function.scope, {**function.defaults, **said}, function.options, function.bound)
-        self.results[function.name] = self.enter(called, (), {}, function.node)
-
-
-def _static(function: Function) -> bool:
-    decorators = [] if isinstance(function.node, ast.Lambda) else function.node.decorator_list
-    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
+        self.results[function.name] = self.enter(function.partial((), said), (), {}, function.node)

@@ -1,13 +1,15 @@
 """The abstract interpreter's statements: assignments in order, branches joined, loops gone through until nothing changes."""
 
 import ast
+import operator
 
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_expressions import Expressions
-from fedgraph.pricing.python_joins import candidates, either, elements, is_plain, notes, plain, same, truth
+from fedgraph.pricing.python_joins import candidates, either, elements, is_plain, lift, notes, plain, same, truth
 from fedgraph.pricing.python_values import Call, Function, Items, Scope, Table, Unresolved, Value
 
 NEXT, LEFT, MAYBE, ABORTED = "next", "left", "maybe left", "aborted"
+STEPS = ("step", "apply_gradients", "minimize", "train_on_batch")
 _EXITS = ("sys.exit", "exit", "quit", "os._exit", "os.abort")
 
 
@@ -127,7 +129,8 @@ class Statements(Expressions):
     def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         function = Function(node, scope, self.defaults(node.args, scope))
         options: dict[str, Value] = {}
-        decorators = [made for d in node.decorator_list if isinstance(made := self.value(d, scope), Call)]
+        around = [self.value(d, scope) for d in node.decorator_list]
+        decorators = [made for made in around if isinstance(made, Call)]
         for made in decorators:
             made.decorates = function
             if made.name == "option":
@@ -137,8 +140,22 @@ class Statements(Expressions):
                 options[name] = self.assumed(name, made.get("default"), f"--{name}", node)
         function.options = options
         scope.local[node.name] = self.defined(function)
+        for wrapper in reversed(around):
+            held = self.enter(wrapper, (scope.local[node.name],), {}, node) if isinstance(wrapper, Function) else None
+            scope.local[node.name] = held if isinstance(held, Function) else scope.local[node.name]
         if any(made.name != "option" for made in decorators):
             self.waiting.append(function)
+
+    def execute(self, text: Value, node: ast.expr, scope: Scope) -> Value:
+        """``exec``: its statements are followed like others; of a text that is not known, every plain name may change."""
+        try:
+            self.block(ast.parse(text).body if isinstance(text, str) else [], scope)
+            unknown = not isinstance(text, str)
+        except (SyntaxError, ValueError):
+            unknown = True
+        for home in (scope, scope.module) if unknown else ():
+            home.local.update({k: Unresolved(f"{k}, which exec may set") for k, v in home.local.items() if is_plain(plain(v))})
+        return None
 
     def _define_class(self, node: ast.ClassDef, scope: Scope) -> None:
         bases = tuple(plain(self.value(base, scope)) for base in node.bases)
@@ -207,14 +224,16 @@ class Statements(Expressions):
         return after if after != NEXT else ABORTED if not flows else flows.pop() if len(flows) == 1 else MAYBE
 
     def _for(self, node: ast.For | ast.AsyncFor, scope: Scope) -> str:
-        before = len(self.lengths)
+        before, made = len(self.lengths), len(self.calls)
         over = self.value(node.iter, scope)
-        known = elements(over)
-        self.looped += self.lengths[before:]
-        self.iterated += [plain(v) for v in (over, *(over.args if isinstance(over, Call) else ()))]
+        known, ranges = elements(over), self.lengths[before:]
+        self.looped += ranges
         if known is None or len(known) > 16:
             self.assign(node.target, Unresolved(node.iter), scope)
-            return self.loop(node, scope)
+            flow = self.loop(node, scope, len(known) if known is not None else ranges[0] if ranges else None)
+            steps = tuple(call.owner for call in self.calls[made:] if call.name in STEPS)
+            self.iterated.append(py.Pass(plain(over), self.times, steps, self.reached))
+            return flow
         inside, flow = {type(n) for n in ast.walk(node)}, NEXT
         for each in known:
             self.assign(node.target, each, scope)
@@ -226,18 +245,21 @@ class Statements(Expressions):
                 break
         return flow if flow == MAYBE else self.block(node.orelse, scope)
 
-    def loop(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> str:
-        """A loop of unknown length: gone through twice, and what still changes then is not known."""
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope, length: Value = None) -> str:
+        """A loop of many times or unknown length: gone through twice, and what still changes then is not known."""
         before, stack, count, again = dict(scope.local), self.stack, len(self.calls), self.again
-        self.stack = (*stack, ("loop", f"the loop at line {node.lineno}"))
+        times, passes, words = self.times, len(self.iterated), f"the loop at line {node.lineno}"
+        self.stack = (*stack, ("loop", words))
+        often = Unresolved(f"as often as {words} runs") if length is None else length
+        self.times = lift(node, operator.mul, times, often)
         self.block(node.body, scope)
         for name, value in scope.local.items():
             if name in before and not same(before[name], value):
                 scope.local[name] = Unresolved(f"{name}, which changes in the loop at line {node.lineno}")
-        del self.calls[count:]
+        del self.calls[count:], self.iterated[passes:]
         self.again = True
         flow = self.block(node.body, scope)
-        self.again, self.stack = again, stack
+        self.again, self.stack, self.times = again, stack, times
         scope.local = _joined([before, scope.local])
         returns = any(isinstance(n, ast.Return) for n in ast.walk(node))
         return MAYBE if flow in (LEFT, MAYBE) and returns else NEXT

@@ -25,10 +25,11 @@ Stack = tuple[tuple[str, str], ...]  # what a statement depends on: (branch | lo
 @dataclass(eq=False)
 class Unresolved:
     """A value that the program does not decide. source: its expression. key: the option it is looked up by, where it is
-    a subscript or ``.get`` with a constant key."""
+    a subscript or ``.get`` with a constant key. factors: of a product."""
 
     source: str | ast.AST
     key: str | None = None
+    factors: tuple[Value, ...] = ()
 
     @property
     def text(self) -> str:
@@ -96,6 +97,7 @@ class Call:
     owner: what the method belongs to. own: the program's class, where an object of it is made. stack: the undecided branches
     and loops it stands in. reached: False where it stands in a function that nothing calls. function: which one it stands in.
     attributes: what the program sets on the result afterwards. decorates: the function, where the call is a decorator.
+    times: how often the loops around it make it.
     """
 
     name: str
@@ -114,6 +116,7 @@ class Call:
     parts: dict[int, Part] = field(default_factory=dict)
     decorates: Function | None = None
     born: Stack = ()
+    times: Value = 1
 
     def get(self, name: str, place: int | None = None) -> Value:
         """The argument by keyword, or by place (that of ``catalogue.yaml`` where none is given); None where it is not given."""
@@ -143,6 +146,16 @@ class Part:
     attributes: dict[str, Value] = field(default_factory=dict)
     set_at: dict[str, int] = field(default_factory=dict)
     born: Stack = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """A loop over something. times: how often the loops around it make it. steps: what optimizers step in it."""
+
+    over: Value
+    times: Value
+    steps: tuple[Value, ...]
+    reached: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,11 +213,17 @@ class Function:
     scope: Scope
     defaults: Mapping[str, Value] = field(default_factory=dict)
     options: Mapping[str, Value] = field(default_factory=dict)  # what its command line gives (click)
-    bound: Value = None
+    first: tuple[Value, ...] = ()  # the object of a method, the arguments of ``partial``
 
     def on(self, owner: Call) -> Function:
         """The method of an object."""
-        return Function(self.node, self.scope, self.defaults, self.options, owner)
+        decorators = [] if isinstance(self.node, ast.Lambda) else self.node.decorator_list
+        static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
+        return self if static else Function(self.node, self.scope, self.defaults, self.options, (owner,))
+
+    def partial(self, args: tuple[Value, ...], keywords: Mapping[str, Value]) -> Function:
+        """The function with some of its arguments given."""
+        return Function(self.node, self.scope, {**self.defaults, **keywords}, self.options, (*self.first, *args))
 
     @property
     def name(self) -> str:

@@ -16,7 +16,8 @@ from typing import Literal
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import RECIPIENT, Cost, Published, Reading, Row
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_values import Call
+from fedgraph.pricing.python_joins import holds, lift, plain
+from fedgraph.pricing.python_values import Call, Pass, Value
 from fedgraph.pricing.questions import DELTAS, EPOCHS, RATES, STEPS, Answers
 from fedgraph.privacy.accounting.accountant import Price
 
@@ -106,12 +107,27 @@ def times(document: Document, calls: Sequence[Call], what: str) -> int:
     return out
 
 
-def epochs(document: Document, stated: float | None = None) -> float | None:
-    """Epochs that the program runs: what its option says, where a loop has that length or the file shows no loop."""
-    options = document.program.options
+def passes(document: Document, loaders: Sequence[Value], optimizers: Sequence[Value]) -> list[Pass]:
+    """The loops that go over one of ``loaders`` and train; not those in which only optimizers of other models step."""
+
+    def other(owner: Value) -> bool:
+        return isinstance(owner, Call) and not any(holds(owner, each) for each in optimizers)
+
+    found = [p for p in document.program.iterated if any(holds(p.over, each) for each in loaders)]
+    found = [p for p in found if p.steps] or found
+    return [p for p in found if p.reached and not (p.steps and all(map(other, p.steps)))]
+
+
+def epochs(document: Document, stated: float | None = None, seen: Sequence[Pass] = ()) -> float | None:
+    """Epochs that the program runs: how often it trains in the loops ``seen``; without one, what its option says, if a loop has
+    that length or the file shows none."""
+    program, answers = document.program, document.answers
+    options = program.options
+    if seen:
+        return answers.number(lift("the epochs of its loops", lambda *n: sum(n), *(p.times for p in seen)), "epochs")
     value = next((options[n] for n in ("epochs", "num_epochs", "n_epochs", "nb_epochs") if n in options), None)
-    said = stated if stated is not None else document.answers.number(value, "epochs")
-    lengths = {n for n in document.program.looped if n > 1}
+    said = stated if stated is not None else answers.number(value, "epochs")
+    lengths = {n for length in program.looped if isinstance(n := plain(length), int) and n > 1}
     return said if said is None or not lengths or said in lengths else None
 
 

@@ -73,9 +73,7 @@ def test_batches_of_the_raw_loader_are_not_drawn_by_coins(tmp_path: Path) -> Non
     found = []
     for name in ("private", "loader"):
         (tmp_path / "t.py").write_text(text.replace("{}", name), encoding="utf-8")
-        total = pricing.price(
-            tmp_path / "t.py", given={"sampling rate": 0.1, **({"steps": 40.0} if name == "private" else {"epochs": 4.0})}
-        )
+        total = pricing.price(tmp_path / "t.py", given={"sampling rate": 0.1} if name == "private" else {})
         found.append(total.headline.total)
     assert [t.epsilon for t in found if t] == pytest.approx(
         [truths.poisson(2.0, 0.1, 40, 1e-5), truths.gaussian(1.0, 1e-5)], rel=6e-3

@@ -143,7 +143,10 @@ def test_the_configuration_that_a_command_line_of_pfl_names(tmp_path: Path) -> N
         pricing.price(tmp_path / "run.sh")
 
 
-VERTICAL = "federate: {{total_round_num: 1}}\nvertical: {{protect_method: op_boost, protect_args: [{{{}}}]}}\n"
+VERTICAL = (
+    "federate: {{total_round_num: 1}}\nvertical: {{use: true, algo: xgb, protect_object: feature_order, "
+    "protect_method: op_boost, protect_args: [{{{}}}]}}\n"
+)
 
 
 def op_boost(low: int, high: int, epsilon: float) -> float:

@@ -17,7 +17,7 @@ from fedgraph.pricing.options import Options
 from fedgraph.privacy.shapes import Array
 
 RATES, FEATURES = (0.1, 0.01, 0.001), (100.0, 10.0, 1.0)
-WIDEST = 2000
+WIDEST, TREES = 2000, ("xgb", "gbdt", "rf")
 VERTICAL = ("labels and gradients, which this option does not touch", "who is in the data set",
             "sizes of buckets, and split values, which come from the raw data")  # fmt: skip
 
@@ -26,10 +26,15 @@ def read(document: Document) -> Reading:
     options = Options(document)
     nbafl, sgdmf, vertical = (options.table(name) for name in ("nbafl", "sgdmf", "vertical"))
     used = [name for name, held in (("nbafl", nbafl), ("sgdmf", sgdmf)) if held.flag("use")]
-    method = vertical.raw("protect_method")
-    used += [str(method)] if method in ("dp", "op_boost") else []
+    method, parties = vertical.raw("protect_method"), vertical.flag("use")
+    protected, kind = vertical.raw("protect_object"), vertical.raw("algo")
+    if method in ("dp", "op_boost") and parties and protected == "feature_order" and kind in TREES:
+        used.append(str(method))
     if not used:
         more = "; protect_method he encrypts and adds no noise" if method == "he" else ""
+        if method in ("dp", "op_boost"):
+            more = f"; protect_method {method} works with use: true, protect_object: feature_order, algo: {', '.join(TREES)}"
+            more += f" (found {parties}, {protected}, {kind})"
         reason = f"no option of differential privacy is in use: clients send in clear{more}"
         return _clear(reason, "switch one on first", tuple(options.rest))
     if len(used) != 1:
@@ -56,7 +61,8 @@ def _clear(reason: str, no_fix: str, rest: tuple[str, ...], rounds: int = 1, cla
 
 def _sgdmf(document: Document, options: Options, held: Options) -> Reading:
     batch = options.table("dataloader").number("batch_size", None, above=True)
-    users = options.table("model").number("num_user", None, above=True)
+    users, train = options.table("model").number("num_user", None, above=True), options.table("train")
+    steps, epochs = train.whole("local_update_steps", 1, 1) or 1, train.raw("batch_or_epoch") == "epoch"
     epsilon, stated = held.number("epsilon", 4.0, above=True) or 4.0, held.delta("delta", 0.5)
     constant = held.number("constant", 1.0, above=True) or 1.0
     held.without_price(["R"])
@@ -66,11 +72,10 @@ def _sgdmf(document: Document, options: Options, held: Options) -> Reading:
     question = "Which share of the users is a batch (dataloader.batch_size / model.num_user)?"
     known = min(1.0, batch / users) if batch and users else None
     share, at = document.answers.ask("batch share", question, RATES, known=known), min(stated, 1e-5)
-    mu = epsilon / math.sqrt(share * constant * math.log(1 / stated)) / document.louder
-    why = (
-        f"ratings visited batch by batch, μ = {mu:.4g} in all, read at δ = {at:g}: δ = {stated:g} would let that share of runs "
-    )
-    why += "fail"
+    visits = 1 / share if epochs else max(1.0, math.ceil(steps * share) / steps / share)  # for each that is counted
+    mu = epsilon * math.sqrt(visits / (share * constant * math.log(1 / stated))) / document.louder
+    why = f"a rating may be in a batch of every pass, μ = {mu:.4g} in all, read at δ = {at:g}: δ = {stated:g} would let that "
+    why += "share of runs fail"
     claim = Published(epsilon, stated, "total", f"sgdmf.epsilon and sgdmf.delta = {stated:g}")
     order = (
         "Noise on gradients of embeddings bounded by R^1.5 as the paper has it; visits compose; no amplification for shuffling."
@@ -85,10 +90,11 @@ def _vertical(document: Document, held: Options, rest: tuple[str, ...], method: 
     args = Options(document, table(listed[0]) if isinstance(listed, list) and listed else {}, ("vertical", "protect_args"))
     features = int(document.answers.ask("features", "How many features does one party order and send?", FEATURES))
     if method == "dp":
-        epsilon = args.number("epsilon", None, above=True)
+        epsilon, buckets = args.number("epsilon", None, above=True), args.whole("bucket_num", 100, 1) or 1
         if epsilon is None:
             raise held.error("protect_args", "protect_args needs an epsilon > 0 (without it the order is in clear: ∞)")
-        spent, names, words = epsilon / document.louder, {"epsilon": epsilon}, "one sample's bucket"
+        spent, names = buckets * epsilon / document.louder, {"epsilon": epsilon}
+        words = f"ranks are cut into {buckets} buckets: a sample that moves takes one other along at each of their edges,"
     else:
         spent, names = _op_boost(document, args)
         words = "one sample's value among the whole numbers of a public range"

@@ -79,6 +79,8 @@ def _local_mods(app: App) -> list[Call] | Reading:
         asked = f"Does {chain.what} have LocalDpMod in its mods?"
         if not mods and (chain.whole or not answers.whether("LocalDpMod on every train", asked)):
             return app_in_clear(app, f"{chain.what} has no LocalDpMod in its mods: its updates are sent in clear")
+        if mods and (changed := chain.altered(app.document, LOCAL)):
+            return app_in_clear(app, changed)
     longest = max(held, key=len)
     if len(longest) > 1:
         raise _several(app.document, longest)

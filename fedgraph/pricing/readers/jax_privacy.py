@@ -19,11 +19,13 @@ from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_joins import plain
-from fedgraph.pricing.python_values import Call, Choice
-from fedgraph.pricing.questions import RATES, STEPS
+from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value
+from fedgraph.pricing.questions import RATES, STEPS, text
 from fedgraph.pricing.training import Training
 
 EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
+PRIVATIZERS = ("gaussian_privatizer",)
+DRAWN = "Batches of a fixed size, drawn without replacement in every step; add or remove is taken as zero-out or replace."
 CUT = "Batches are taken as cut in turn, so that nothing is amplified; the authors' ε takes coins for granted."
 TRUNCATED = (
     "Truncated batches: given who else was drawn, a record stays with probability at most the rate, and then takes the place "
@@ -68,8 +70,53 @@ def _keras(document: Document, call: Call) -> Reading:
     return _sampled(document, call, said, None if noise is not None else document.number(call, "epsilon"), poisson)
 
 
+def _altered(document: Document, event: Call) -> str:
+    """Why less noise may be added than the event says: by the privatizer of the file, where one stands there."""
+    for made in document.made(*PRIVATIZERS):
+        updates = [c.owner for c in document.made("update")]
+        if not any(held is made or not isinstance(held, Call) for held in updates):
+            return f"{made.name} (line {made.line}) is made, and nothing passes through its update"
+        parts = _product(made.get("stddev", 0))
+        noise = [plain(p) for p in parts if not (isinstance(p, Call) and p.name == "sensitivity")]
+        multiplier = plain(event.get("noise_multiplier"))
+        found = len(noise) == 1 and (
+            (isinstance(noise[0], Call) and noise[0].name == "calibrate_dp_mechanism") or noise[0] == multiplier
+        )
+        asked = (
+            f"Line {made.line} adds noise of std {text(made.get('stddev', 0))}: at least noise multiplier times sensitivity?"
+        )
+        if not (found and len(parts) > 1) and not document.answers.whether(f"noise of line {made.line} kept", asked):
+            return (
+                f"the noise of line {made.line}, of std {text(made.get('stddev', 0))}, is not known to be that of {event.name}"
+            )
+    return ""
+
+
+def _product(value: Value) -> list[Value]:
+    """The factors of a product."""
+    inner = plain(value)
+    if isinstance(inner, Unresolved) and inner.factors:
+        return [part for factor in inner.factors for part in _product(factor)]
+    return [inner]
+
+
+def _ran(document: Document, planned: float | None) -> int | None:
+    """The steps that are run, asked where a loop of the file is longer than what is accounted for."""
+    lengths = [n for held in document.program.looped if isinstance(n := plain(held), int)]
+    longer = sorted({float(n) for n in lengths if planned is not None and n > planned}, reverse=True)
+    if planned is None or not longer:
+        return None if planned is None else int(planned)
+    question = f"How many steps are run? Noise is for {planned:g}, and a loop of the file runs {longer[0]:g} times."
+    return int(document.answers.ask("steps that are run", question, (*longer, planned)))
+
+
 def _event(document: Document, call: Call) -> Reading:
-    """``dpsgd_event(noise_multiplier, iterations, sampling_prob)``, perhaps inside ``calibrate_dp_mechanism``."""
+    """``dpsgd_event(noise_multiplier, iterations, sampling_prob)``, perhaps inside ``calibrate_dp_mechanism``; or batches of a
+    fixed size, or truncated ones."""
+    if odd := _altered(document, call):
+        return costs.in_clear("example", RECIPIENT, odd, "pass gradients through a privatizer with that noise")
+    if call.name != "dpsgd_event":
+        return _fixed(document, call)
     rate, steps = document.answers.known("sampling rate"), document.number(call, "iterations", "steps")
     if rate is None and call.held("sampling_prob") is not None:
         rate = document.number(call, "sampling_prob", "sampling rate")
@@ -83,6 +130,29 @@ def _event(document: Document, call: Call) -> Reading:
     if noise is None and not budget:
         raise document.error(f"{call.name} needs noise_multiplier, or calibrate_dp_mechanism, with numbers", line=call.line)
     return _sampled(document, call, said, document.number(budget, "target_epsilon", "epsilon") if budget else None, poisson)
+
+
+def _fixed(document: Document, call: Call) -> Reading:
+    """``fixed_dpsgd_event``: batches drawn without replacement; ``truncated_dpsgd_event``: see ``TRUNCATED``."""
+    size, rate = document.number(call, "dataset_size"), document.number(call, "sampling_prob", "sampling rate")
+    steps, replaced, sampler = document.number(call, "iterations", "steps"), plain(call.get("replace")), ""
+    if call.name == "fixed_dpsgd_event":
+        batch, sampler = document.number(call, "batch_size"), "FixedBatchSampling"
+        rate = min(1.0, batch / size) if batch and size else rate
+        drawn = document.made(sampler)
+        replaced = replaced or next((held for c in drawn if (held := plain(c.get("replace")))), False)
+    if replaced not in (None, False):
+        raise document.error("not priced: batches drawn with replacement (replace)", line=call.line)
+    if document.made("calibrate_dp_mechanism"):
+        raise document.error(f"not priced: noise that is found for {call.name}; write the one it found", line=call.line)
+    asked = f"Are batches drawn afresh in every step, as {call.name} (line {call.line}) takes for granted?"
+    drawn = document.made(sampler or "CyclicPoissonSampling")
+    afresh = bool(drawn) or document.answers.whether("batches drawn afresh", asked)
+    return training.reading(document, Training(
+        document.need(call, "noise_multiplier", least=0.0), sampling="fixed" if afresh else "shuffled", rate=rate,
+        steps=_ran(document, steps), people=size, published=no_claim(f"{call.name} with its noise"),
+        order=() if not afresh else (TRUNCATED,) if call.name == "truncated_dpsgd_event" else (DRAWN,),
+    ))  # fmt: skip
 
 
 def _computer(document: Document, call: Call) -> Reading:
@@ -111,12 +181,13 @@ def _sampled(document: Document, call: Call, said: Training, epsilon: float | No
     claim = Published(None, said.delta, "none", f"{call.name} with its noise")
     if not by_hand:
         claim = Published(epsilon, delta, "total", call.name)
-        if poisson:
+        planned, said = said.steps, replace(said, steps=_ran(document, said.steps))
+        if poisson and planned == said.steps:
             return _found(document, claim, said.people)
         question = f"Which share of the records is in a batch? {call.name} (line {call.line}) finds its noise for it."
         rate = document.answers.ask("sampling rate", question, RATES[1:], known=said.rate)
         steps = int(document.answers.ask("steps", "How many steps does the training run?", STEPS, known=said.steps))
-        noise, said = costs.noise_for(epsilon or 0.0, delta, rate, steps), replace(said, rate=rate, steps=steps)
+        noise, said = costs.noise_for(epsilon or 0.0, delta, rate, planned or steps), replace(said, rate=rate, steps=steps)
     return training.reading(document, Training(
         noise, sampling="poisson" if poisson else "shuffled", rate=said.rate, steps=said.steps, delta=said.delta,
         published=(claim,), order=() if poisson else (CUT,), people=said.people,

@@ -4,14 +4,15 @@ What its accountants and its adaptive clipping are worth: ``docs/how_deployed_no
 """
 
 import math
+from dataclasses import dataclass
 
 from scipy.optimize import brentq
 
 from fedgraph.pricing import catalogue, costs, training
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_joins import plain
-from fedgraph.pricing.python_values import Call, Method, Part, Value
+from fedgraph.pricing.python_joins import holds, plain, truth
+from fedgraph.pricing.python_values import Call, Method, Part, Pass, Value
 from fedgraph.pricing.questions import EPOCHS, text
 from fedgraph.pricing.training import Training
 from fedgraph.privacy.accounting import gaussian
@@ -20,6 +21,20 @@ SCHEDULERS = ("ExponentialNoise", "LambdaNoise", "StepNoise")
 MAKERS = ("make_private", "make_private_with_epsilon")
 HARMLESS = ("noise_multiplier", "max_grad_norm", "expected_batch_size", "param_groups", "defaults", "state", "grad_samples")
 INSIDE = ("original_optimizer", "optimizer")
+BY_HAND = (
+    "DPOptimizer",
+    "DistributedDPOptimizer",
+    "DPOptimizerFastGradientClipping",
+    "DistributedDPOptimizerFastGradientClipping",
+)
+TOGETHER = (
+    "DifferentiallyPrivateDistributedDataParallel",
+    "DistributedDataParallel",
+    "FSDP2Wrapper",
+    "FullyShardedDataParallel",
+)
+STARTED = ("init_process_group", "spawn", "start_processes", "notebook_launcher")
+ONCE = ("DistributedSampler", "SequentialSampler", "SubsetRandomSampler")
 LEAST, SHARES = "least noise_multiplier", (0.1, 0.03, 0.01, 0.003)
 DIVIDES = (
     "Opacus 1.0–1.6 divides by the whole part of the expected batch size, which differs between neighbours under add/remove "
@@ -32,12 +47,31 @@ BESIDE = (
 COUNTED = "the size of each batch, by which the noised count of unclipped examples is divided in clear"
 
 
+@dataclass(frozen=True)
+class Run:
+    """How what ``call`` makes private is trained. visits: of one example in one step, by several processes. seen: the loops
+    that train. spread: the noise on the count of unclipped examples, None where there is none."""
+
+    call: Call
+    poisson: bool
+    visits: float
+    seen: tuple[Pass, ...]
+    spread: float | None
+    unprotected: tuple[str, ...]
+
+
 def read(document: Document) -> Reading:
     """Every ``make_private…`` that is reached; several are models of their own, on the same data."""
     if (old := document.made("PrivacyEngine")) and any(c.name == "attach" for c in document.calls):
         message = "PrivacyEngine(model, …).attach(optimizer) is of opacus before 1.0; read here are opacus 1.0–1.6"
         raise document.error(message, line=old[0].line)
     calls, why = document.used(*MAKERS)
+    bare = [c for c in document.used(*BY_HAND)[0] if document.number(c, "noise_multiplier") == 0]
+    for call in bare:
+        asked = f"Line {call.line} of {call.path.name} trains with {call.name} and no noise: is what it makes ever released?"
+        if document.answers.whether(f"model of line {call.line} released", asked, worst=True):
+            reason = f"{call.name} ({call.path.name}:{call.line}) has noise_multiplier 0: no noise"
+            return costs.in_clear("example", RECIPIENT, reason, "give every model that is released its noise")
     if not calls:
         no_fix = "call make_private, and train with what it returns"
         return costs.in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
@@ -52,6 +86,8 @@ def read(document: Document) -> Reading:
         reason = next((why for part in parts if (why := document.altered(part, *HARMLESS))), "")
         if beside is not None:
             reason = f"line {beside.line} steps with the optimizer given to make_private, not with the one it returns: no noise"
+        elif other := _other_optimizer(document, call):
+            reason = f"line {other.line} makes another optimizer of the private model, and trains with it: no noise"
         elif inside:
             reason = f"line {inside[0].line} steps with the optimizer inside the one that make_private returns: no noise"
         if reason:
@@ -59,6 +95,50 @@ def read(document: Document) -> Reading:
             return costs.in_clear("example", RECIPIENT, reason, no_fix)
     found = [_one(document, call) for call in calls]
     return training.several(found * training.times(document, calls, "private model"), "private model")
+
+
+def _other_optimizer(document: Document, call: Call) -> Call | None:
+    """An optimizer that steps and was made of the parameters of the private model, and is not the one that is made private."""
+    models, private = [call.get("module"), call, *(p for p in call.parts.values() if p.index == 0)], call.get("optimizer")
+    for step in document.made("step"):
+        owner = step.owner
+        if isinstance(owner, Call) and owner is not private and not any(holds(owner, part) for part in call.parts.values()):
+            given = [plain(v) for v in (*owner.args, *owner.keywords.values())]
+            if any(isinstance(v, Call) and v.name == "parameters" and any(v.owner is m for m in models) for v in given):
+                return owner
+    return None
+
+
+def _processes(document: Document, call: Call, poisson: bool) -> tuple[int, float]:
+    """(models that are trained on the same examples, processes in which one step visits an example)."""
+    started = document.made(*STARTED)
+    together = any(holds(call.get("module"), made) for made in document.made(*TOGETHER))
+    split = poisson or any(holds(call.get("data_loader"), made) for made in document.made("DistributedSampler"))
+    if not started or (together and split):
+        return 1, 1.0
+    what = "go over the same examples, each all of them" if together else "train a model of their own, on the same examples"
+    asked = f"How many processes are started? They {what} (1 where one alone does)."
+    known = next((n for c in started if (n := document.number(c, "nprocs", "processes")) is not None), None)
+    found = max(1.0, document.answers.ask("processes", asked, (64.0, 8.0, 2.0, 1.0), known=known))
+    return (1, found) if together else (int(found), 1.0)
+
+
+def _drawn(document: Document, call: Call, poisson: bool) -> str:
+    """Why an example may be in a batch, or in several batches of an epoch, more than once."""
+    loader = plain(call.get("data_loader"))
+    data = plain(loader.get("dataset")) if isinstance(loader, Call) else None
+    if isinstance(data, Call) and data.name in ("ConcatDataset", "ChainDataset"):
+        asked = f"Line {data.line} puts data sets together: is every example in one of them only?"
+        if not document.answers.whether("examples in one data set", asked):
+            return f"{data.name} (line {data.line}) may hold an example any number of times"
+    for name in ("sampler", "batch_sampler") if isinstance(loader, Call) and not poisson else ():
+        held = plain(loader.get(name)) if isinstance(loader, Call) else None
+        again = isinstance(held, Call) and truth(held.get("replacement")) is not False and "replacement" in held.keywords
+        if held is not None and (not isinstance(held, Call) or held.name not in (*ONCE, "RandomSampler") or again):
+            asked = f"Batches are drawn by {text(held)}: is every example in one batch of an epoch at most?"
+            if not document.answers.whether("examples once an epoch", asked):
+                return f"batches are drawn by {text(held)}, which may draw an example any number of times"
+    return ""
 
 
 def _one(document: Document, call: Call) -> Reading:
@@ -74,20 +154,26 @@ def _one(document: Document, call: Call) -> Reading:
         raise document.error(message, line=call.line)
     spread = document.need(call, "unclipped_num_std", above=0.0) if clipping == "adaptive" else None
     poisson = answers.flag(call.get("poisson_sampling"), "poisson_sampling", True, call.line, worst=False)
-    raw, iterated = plain(call.get("data_loader")), document.program.iterated
-    returned = any(isinstance(held, Part) and held.call is call for held in iterated)
-    beside = isinstance(raw, Call) and any(held is raw for held in iterated) and not returned
+    raw, results = plain(call.get("data_loader")), _results(call)
+    seen = training.passes(document, (raw, *results), (call.get("optimizer"), *results))
+    returned = any(holds(p.over, part) for p in seen for part in results)
+    beside = isinstance(raw, Call) and any(holds(p.over, raw) for p in seen) and not returned
     poisson = poisson and not beside
+    if again := _drawn(document, call, poisson):
+        return costs.in_clear("example", RECIPIENT, again, "set poisson_sampling=True, or draw without replacement")
+    models, visits = _processes(document, call, poisson)
     secure = engine is not None and plain(engine.get("secure_mode")) is True
     unprotected: tuple[str, ...] = (
         () if secure else ("noise comes from a generator that is not cryptographic (secure_mode is off)",)
     )
     unprotected += (COUNTED,) if spread is not None else ()
+    run = Run(call, poisson, visits, tuple(seen), spread, unprotected)
     noise, accountant = plain(call.get("noise_multiplier")), plain(engine.get("accountant")) if engine else None
     if call.name == "make_private_with_epsilon":
-        return _with_epsilon(document, call, poisson, str(accountant or "prv"), unprotected, spread)
+        return training.several([_with_epsilon(document, call, run, str(accountant or "prv"))] * models, "process")
     if isinstance(noise, Call) and noise.name == "get_noise_multiplier":
-        return _with_epsilon(document, noise, poisson, str(plain(noise.get("accountant")) or "prv"), unprotected, spread)
+        found = _with_epsilon(document, noise, run, str(plain(noise.get("accountant")) or "prv"))
+        return training.several([found] * models, "process")
     first = answers.number(call.get("noise_multiplier"), "noise_multiplier", call.line)
     if first is None or first < 0:
         raise document.error("make_private needs noise_multiplier as a number ≥ 0", line=call.line)
@@ -97,12 +183,13 @@ def _one(document: Document, call: Call) -> Reading:
     more = f"The number of unclipped examples is released with std {spread:g}; Opacus' own ε leaves it out." if spread else ""
     how = BESIDE if beside else "" if poisson else SHUFFLED
     said = (f"batch size {batch:g}" if batch else "", *changed, how, more, DIVIDES)
-    return training.reading(document, Training(
-        multiplier, sampling="poisson" if poisson else "shuffled", epochs=training.epochs(document),
+    found = training.reading(document, Training(
+        multiplier, sampling="poisson" if poisson else "shuffled", epochs=training.epochs(document, None, run.seen),
         delta=document.number(asked[0], "delta") if asked else None, unprotected=unprotected,
         published=no_claim("the file asks its accountant at run time"), order=tuple(filter(None, said)),
-        ratio=_ratio(document, call, multiplier, spread),
+        ratio=_ratio(document, run, multiplier),
     ))  # fmt: skip
+    return training.several([found] * models, "process")
 
 
 def _within(owner: Value, call: Call) -> bool:
@@ -135,22 +222,23 @@ def _later(document: Document, call: Call, first: float) -> tuple[float, tuple[s
     return least, tuple(said)
 
 
-def _ratio(document: Document, call: Call, multiplier: float, spread: float | None) -> float:
-    """By how much the count of unclipped examples raises 1/noise; Opacus' own condition on it."""
-    if spread is None:
-        return 1.0
+def _ratio(document: Document, run: Run, multiplier: float) -> float:
+    """By how much the count of unclipped examples, and visits by several processes, raise 1/noise."""
+    if (spread := run.spread) is None:
+        return run.visits
     if multiplier >= 2 * spread:
         message = f"noise_multiplier {multiplier:.4g} ≥ 2·unclipped_num_std {2 * spread:g}: Opacus refuses it"
-        raise document.error(message, line=call.line)
-    return math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
+        raise document.error(message, line=run.call.line)
+    return run.visits * math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
 
 
-def _with_epsilon(
-    document: Document, call: Call, poisson: bool, accountant: str, unprotected: tuple[str, ...], spread: float | None
-) -> Reading:
+def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> Reading:
+    """call: what finds the noise, make_private_with_epsilon or get_noise_multiplier."""
+    poisson, spread, unprotected = run.poisson, run.spread, run.unprotected
     target, delta = document.need(call, "target_epsilon", above=0.0), document.number(call, "target_delta", "delta")
     epochs, louder = document.number(call, "epochs"), document.louder
-    run = epochs if call.name == "get_noise_multiplier" else training.epochs(document, epochs)
+    stated = training.epochs(document, epochs, run.seen)
+    ran = epochs if stated is None and call.name == "get_noise_multiplier" else stated
     by_steps = epochs is None and document.number(call, "steps") is not None
     if delta is None or not 0 < delta < 1:
         raise document.error("make_private_with_epsilon needs 0 < target_delta < 1 as a number", line=call.line)
@@ -161,7 +249,7 @@ def _with_epsilon(
     if changed or document.made(*SCHEDULERS):
         message = "not priced: noise found for an ε and changed afterwards; print the noise it found and use make_private"
         raise document.error(message, line=call.line)
-    if poisson and accountant != "gdp" and spread is None and (epochs == run or by_steps):
+    if poisson and accountant != "gdp" and spread is None and (epochs == ran or by_steps):
         words = f"noise found by Opacus' {accountant} accountant for this ε, which holds for Poisson sampling and "
         cost = costs.approximate(target / louder, delta)
         row = Row("example", "zero-out", RECIPIENT, cost, 1, delta, f"{words}add/remove or zero-out")
@@ -170,10 +258,10 @@ def _with_epsilon(
     question = "Which share of the examples is in a batch (1/len(data_loader))?"
     rate = document.answers.ask("sampling rate", question, SHARES)
     more = "" if epochs is None else f" Noise is found for {epochs:g}, and no loop of the file has that length."
-    total = document.answers.ask("epochs", f"How many epochs are run?{more}", EPOCHS, known=run)
+    total = document.answers.ask("epochs", f"How many epochs are run?{more}", EPOCHS, known=ran)
     steps, planned = math.ceil(total / rate), math.ceil((epochs or total) / rate)
     found = _gdp(target, delta, rate, planned) if accountant == "gdp" else costs.noise_for(target, delta, rate, planned)
-    multiplier = louder * found / _ratio(document, call, found, spread)
+    multiplier = louder * found / _ratio(document, run, found)
     why = f"Opacus' {accountant} accountant takes noise multiplier {multiplier:.4g}"
     if poisson:
         row = Row("example", "zero-out", RECIPIENT, costs.poisson(multiplier, rate), steps, delta, why)

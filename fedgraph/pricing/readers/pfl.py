@@ -30,7 +30,7 @@ CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_c
 def read(document: Document) -> Reading:
     if document.kind != "python":
         return _flags(document)
-    lists = [elements(c.get("postprocessors")) for c in document.calls if c.reached and "postprocessors" in c.keywords]
+    lists = [elements(c.get("postprocessors") or ()) for c in document.calls if c.reached and "postprocessors" in c.keywords]
     held = [inner for each in lists for value in each or () if isinstance(inner := plain(value), Call)]
     if lists and None not in lists and not any(c.name in (WRAPPER, *KEYS) or ADAPTIVE in c.dotted for c in held):
         reason = "no mechanism stands in the postprocessors of the backend: statistics are sent in clear"
@@ -93,7 +93,9 @@ def _said(document: Document, call: Call) -> tuple[Said, str]:
         raise document.error("noise_scale lies in (0, 1], sampling_probability in [0, 1]", line=call.line)
     if any(v is not None and v <= 0 for v in (noise, epsilon, delta)) or (delta is not None and delta >= 1):
         raise document.error("epsilon and noise_parameter are > 0, and δ lies in (0, 1)", line=call.line)
-    return Said(call.name, noise, epsilon, delta, rate, int(rounds) if rounds else None, scale), kind
+    run = [n for c in document.calls if c.reached and (n := document.number(c, "central_num_iterations", "rounds")) is not None]
+    ran = int(max(run)) if run and rounds and max(run) > rounds else None
+    return Said(call.name, noise, epsilon, delta, rate, int(rounds) if rounds else None, scale, run=ran), kind
 
 
 def _banded(document: Document, call: Call, accountant: Call | None) -> Reading:

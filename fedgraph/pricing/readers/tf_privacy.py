@@ -5,6 +5,7 @@ noise std = noise_multiplier·l2_norm_clip on the sum of microbatches; with num_
 mean of several examples, and replacing costs 2·clip. TFP's statement gives both the shuffled and the Poisson price.
 """
 
+import operator
 from dataclasses import dataclass, replace
 
 from fedgraph.pricing import costs, training
@@ -12,8 +13,8 @@ from fedgraph.pricing.base import RECIPIENT, Published, Reading
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.python_joins import holds, plain
-from fedgraph.pricing.python_values import Call, Unresolved
+from fedgraph.pricing.python_joins import holds, lift, plain
+from fedgraph.pricing.python_values import Call, Method, Unresolved, Value
 from fedgraph.pricing.training import Training
 
 STATEMENTS = {
@@ -99,19 +100,39 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
         raise document.error("not priced: gradient_accumulation_steps > 1 (noise is added at each of them)", line=call.line)
     claim = Published(None, said.delta, "none", f"{call.name}; TFP's statement is printed at run time")
     return training.reading(document, Training(
-        multiplier, sampling="shuffled", rate=said.rate, epochs=_passes(document, said.epochs),
+        multiplier, sampling="shuffled", rate=said.rate, epochs=_passes(document, call, said.epochs),
         people=said.examples, delta=said.delta, published=(claim,), microbatched=several_in_one,
         order=tuple(filter(None, (CUT, MEANS if several_in_one else "", about))),
     ))  # fmt: skip
 
 
-def _passes(document: Document, stated: float | None) -> float | None:
-    """Epochs as ``fit`` runs them; else those of the options or the statement, where a loop has that length."""
-    fitted = [found for call in document.made("fit") if (found := document.number(call, "epochs")) is not None]
+def _passes(document: Document, optimizer: Call, stated: float | None) -> float | None:
+    """Epochs of every ``fit`` but those of models with another optimizer; else those of the options or the statement, where a
+    loop has that length."""
+    compiled = document.made("compile")
+    others = [c.owner for c in compiled if not holds(c.get("optimizer", 0), optimizer)]
+    fits = [c for c in document.made("fit") if not any(c.owner is o and isinstance(o, Call) for o in others)]
+    said = [(c.get("epochs", 4), c.times, again) for c in fits for again in (_repeats(c),)]
+    if any(plain(epochs) is not None for epochs, *_ in said):
+        every = [
+            lift("the epochs of fit", operator.mul, lift("", operator.mul, 1 if e is None else e, n), k) for e, n, k in said
+        ]
+        return document.answers.number(lift("the epochs of all fits", lambda *n: sum(n), *every), "epochs")
     options = document.program.options
-    if not fitted and stated is None and "epochs" in options:
+    if stated is None and "epochs" in options:
         stated = document.answers.number(options["epochs"], "epochs")
-    return max(fitted) if fitted else training.epochs(document, stated)
+    return training.epochs(document, stated)
+
+
+def _repeats(fit: Call) -> Value:
+    """How often the data of a fit hold each record."""
+    held: Value = plain(fit.get("x", 0))
+    while isinstance(held, Call):
+        if held.name == "repeat":
+            return held.get("count", 0) or Unresolved(f"repeat() of line {held.line}")
+        held = plain(held.owner)
+        held = plain(held.owner) if isinstance(held, Method) else held
+    return 1
 
 
 def _counted(document: Document) -> float | None:
