@@ -39,7 +39,7 @@ def fitted(wanted: Wanted, fixed_trust: bool) -> Wanted:
             for kind, one in tried.items():
                 now[kind] = replace(one, seconds=one.seconds * _times(kind, size, costs, wanted.data.people))
             cells = [cell for stage in _stages(asked, Path(folder), engine) for cell in stage.cells]
-            wall = probe.wall_seconds(*probe.seconds_of_cells(cells, now), "ray", WORKERS)
+            wall = probe.wall_seconds(*probe.seconds_of_cells(cells, now), "ray", WORKERS, WORKERS)
             if wall <= SECONDS:
                 break
     few = "" if wall <= SECONDS else "; nothing smaller is left to write: fewer budgets or levels of trust are quicker"

@@ -27,6 +27,7 @@ from fedgraph.scenario.read import Ready
 SHARE = 0.4  # of the probe's time that one cell may take
 EARLY = 0.8  # trainings stop early now and then: what a stopped cell is taken for, of the time that its rounds would need
 BEGIN = {"serial": 6.0, "ray": 14.0}  # seconds for starting and for the report, on two quiet cores (2026-11)
+ALL_OF_A_CORE = 0.95  # share of a core from which on a process was not held up
 HELD_UP = 1.25  # workers wait for each other at the end
 
 
@@ -70,7 +71,8 @@ def probe_kinds(stages: Sequence[Stage], seconds: float, clock: Callable[[], flo
         if tried and left <= 0:
             break
         stage, cell = first[kind]
-        tried[kind] = _tried(stage, cell, max(SHARE * seconds, 0.5 * left), clock)
+        rows_left = max(1, len(seen) - len({k[:4] for k in tried}))
+        tried[kind] = _tried(stage, cell, max(min(SHARE * seconds, 0.5 * left), left / rows_left), clock)
     return tried
 
 
@@ -93,7 +95,10 @@ def _tried(stage: Stage, cell: Cell, most: float, clock: Callable[[], float]) ->
 
 
 def seconds_of_cells(cells: Iterable[Cell], tried: Mapping[Kind, Tried]) -> tuple[float, float]:
-    """(all cells one after another, the longest). A kind that was not tried is like its row elsewhere, else like the mean."""
+    """(all cells one after another, the longest), in processor seconds.
+
+    A kind that was not tried is like its row elsewhere, else like the mean.
+    """
     mean = statistics.fmean(t.seconds for t in tried.values())
     total = longest = 0.0
     for kind, count in Counter(cell.kind for cell in cells).items():
@@ -103,11 +108,27 @@ def seconds_of_cells(cells: Iterable[Cell], tried: Mapping[Kind, Tried]) -> tupl
     return total, longest
 
 
-def wall_seconds(total: float, longest: float, engine: str, workers: int | None) -> float:
-    """How long a run takes whose cells need ``total`` seconds, start and report included."""
-    side_by_side = 1 if engine == "serial" else workers or os.cpu_count() or 1
+def wall_seconds(total: float, longest: float, engine: str, workers: int | None, cores: int, others: float = 0.0) -> float:
+    """How long a run takes whose cells need ``total`` processor seconds, start and report included.
+
+    others: how many other processes want the ``cores`` at the same time; all get equal parts of them.
+    """
+    side_by_side = 1 if engine == "serial" else workers or cores
     spread = total if side_by_side == 1 else max(HELD_UP * total / side_by_side, longest)
-    return BEGIN[engine] + spread
+    part = min(1.0, cores / (others + side_by_side))  # of a core, for each of the run's processes
+    return (BEGIN[engine] + spread) / part
+
+
+def other_processes(worked: float, passed: float, cores: int, load: float) -> float:
+    """How many others want the cores, from the processor seconds that one process got of the seconds that passed.
+
+    load: the machine's own count of waiting processes, this one among them. One that got all of a core shows only that fewer
+    than all cores were taken; then ``load`` says how many.
+    """
+    share = min(1.0, worked / max(passed, 1e-9))
+    if share > ALL_OF_A_CORE:
+        return min(max(load - 1.0, 0.0), cores - 1.0)
+    return cores / max(share, 1e-3) - 1.0
 
 
 def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Found:
@@ -123,10 +144,16 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
         every = [cell for stage in stages for cell in stage.cells]
         if not seconds:
             return Found(counts, f"{len(every)} cells in all; nothing was probed.")
+        before, worked = time.perf_counter(), time.process_time()
         tried = probe_kinds(stages, seconds)
+        passed, worked = time.perf_counter() - before, time.process_time() - worked
+    cores = os.cpu_count() or 1
+    others = other_processes(worked, passed, cores, os.getloadavg()[0])
+    share = min(1.0, worked / passed)
+    tried = {kind: replace(one, seconds=one.seconds * share) for kind, one in tried.items()}
     sizes = Counter(cell.kind for cell in every)
     asked = ready.scenario.runtime
-    wall = loading + wall_seconds(*seconds_of_cells(every, tried), asked.engine, asked.workers)
+    wall = loading + wall_seconds(*seconds_of_cells(every, tried), asked.engine, asked.workers, cores, others)
     size = sum(number * tried[kind].written for kind, number in sizes.items() if kind in tried)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     where = "in one process" if asked.engine == "serial" else f"with {asked.workers or os.cpu_count()} workers"
@@ -135,12 +162,14 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
         f"{len(every)} cells in all: about {span(wall)} on this machine {where}; about {memory:.1f} GB of memory for each "
         f"process; {disk} ({len(tried)} of {len(sizes)} kinds of cells were tried)."
     ]
+    if others >= 1:
+        said.append(f"Other programs are at work here: a process gets {min(1.0, cores / (others + 1)):.0%} of a core.")
     said += _named("Stopped before their end, so their time is a guess", [k for k, t in tried.items() if not t.whole])
     said += _named("Not tried, and taken to be like the others", [k for k in sizes if k not in tried])
     dear = max(sizes, key=lambda k: sizes[k] * (tried[k].seconds if k in tried else 0.0))
-    share = sizes[dear] * tried[dear].seconds / max(seconds_of_cells(every, tried)[0], 1e-9)
-    if share > 0.3 and len(sizes) > 1:
-        said.append(f"{share:.0%} of the computing is for {_words(dear)} ({sizes[dear]} cells).")
+    part = sizes[dear] * tried[dear].seconds / max(seconds_of_cells(every, tried)[0], 1e-9)
+    if part > 0.3 and len(sizes) > 1:
+        said.append(f"{part:.0%} of the computing is for {_words(dear)} ({sizes[dear]} cells).")
     return Found(counts, "\n".join(said))
 
 

@@ -26,9 +26,23 @@ def test_a_kind_that_was_not_tried_is_like_its_row_elsewhere() -> None:
 
 
 def test_workers_share_but_the_longest_cell_stays_whole() -> None:
-    assert probe.wall_seconds(100.0, 10.0, "serial", 4) == 100.0 + probe.BEGIN["serial"]
-    assert probe.wall_seconds(100.0, 10.0, "ray", 5) == pytest.approx(100.0 * probe.HELD_UP / 5 + probe.BEGIN["ray"])
-    assert probe.wall_seconds(100.0, 90.0, "ray", 5) == pytest.approx(90.0 + probe.BEGIN["ray"])
+    assert probe.wall_seconds(100.0, 10.0, "serial", 4, cores=5) == 100.0 + probe.BEGIN["serial"]
+    assert probe.wall_seconds(100.0, 10.0, "ray", 5, cores=5) == pytest.approx(100.0 * probe.HELD_UP / 5 + probe.BEGIN["ray"])
+    assert probe.wall_seconds(100.0, 90.0, "ray", 5, cores=5) == pytest.approx(90.0 + probe.BEGIN["ray"])
+
+
+@pytest.mark.parametrize("others", [0, 1, 3, 8])
+@pytest.mark.parametrize("engine", ["serial", "ray"])
+def test_what_others_take_is_measured_by_one_process_and_slows_down_all(others: int, engine: str) -> None:
+    """Two cores that are dealt equally among the processes that want them."""
+    passed = 20.0
+    worked = passed * min(1.0, 2 / (others + 1))
+    seen = probe.other_processes(worked, passed, cores=2, load=others + 1.0)
+    assert seen == pytest.approx(others)
+    workers = 1 if engine == "serial" else 2
+    work = probe.BEGIN[engine] + 100.0 / workers * (probe.HELD_UP if workers > 1 else 1.0)
+    truth = work / min(1.0, 2 / (others + workers))
+    assert probe.wall_seconds(100.0, 1.0, engine, None, 2, seen) == pytest.approx(truth)
 
 
 def test_a_dear_cell_is_stopped_and_its_rounds_say_how_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
