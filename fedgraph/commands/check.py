@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="as fedgraph run --quick would run it")
     parser.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data; never written to")
     parser.add_argument(
-        "--probe", type=float, default=20.0, metavar="SECONDS", help="how long to probe; 0: only count (default 20)"
+        "--probe", type=float, default=20.0, metavar="SECONDS", help="processor seconds to probe; 0: only count (default 20)"
     )
 
 

@@ -5,6 +5,7 @@ is run in this process: first one of each method, since methods differ most, the
 too long is stopped, and its rounds say how far it was. Nothing is kept.
 """
 
+import importlib
 import json
 import os
 import resource
@@ -25,7 +26,7 @@ from fedgraph.runs.schedule import Stage
 from fedgraph.scenario.read import Ready
 
 SHARE = 0.4  # of the probe's time that one cell may take
-EARLY = 0.8  # trainings stop early now and then: what a stopped cell is taken for, of the time that its rounds would need
+EARLY = 0.8  # trainings stop early now and then: the part of the other rounds that a stopped cell is taken to need
 BEGIN = {"serial": 6.0, "ray": 14.0}  # seconds for starting and for the report, on two quiet cores (2026-11)
 ALL_OF_A_CORE = 0.95  # share of a core from which on a process was not held up
 HELD_UP = 1.25  # workers wait for each other at the end
@@ -33,7 +34,7 @@ HELD_UP = 1.25  # workers wait for each other at the end
 
 @dataclass(frozen=True)
 class Tried:
-    """One cell of a kind. seconds: of the clock. written: bytes of its record. whole: it ran to its end."""
+    """One cell of a kind. seconds: of the probe's clock. written: bytes of its record. whole: it ran to its end."""
 
     seconds: float
     written: int = 0
@@ -49,11 +50,11 @@ class Found:
 
 
 class _Enough(Exception):
-    """Raised inside a cell that has shown how long it takes. done: the share of its rounds."""
+    """Raised inside a cell that has shown how long it takes. left: seconds that its other rounds would need."""
 
-    def __init__(self, done: float) -> None:
-        super().__init__(done)
-        self.done = done
+    def __init__(self, left: float) -> None:
+        super().__init__(left)
+        self.left = left
 
 
 def probe_kinds(stages: Sequence[Stage], seconds: float, clock: Callable[[], float] = time.perf_counter) -> dict[Kind, Tried]:
@@ -78,16 +79,19 @@ def probe_kinds(stages: Sequence[Stage], seconds: float, clock: Callable[[], flo
 
 def _tried(stage: Stage, cell: Cell, most: float, clock: Callable[[], float]) -> Tried:
     began = clock()
+    first: list[tuple[float, float]] = []  # when it first said how far it is, and how far: what was before is no round
 
     def progress(_: str, done: int, total: int) -> None:
-        if clock() - began > most and 0 < done < total:
-            raise _Enough(done / total)
+        now, share = clock(), done / max(total, 1)
+        first.append((now, share))
+        since, before = first[0]
+        if now - began > most and before < share < 1:
+            raise _Enough((1 - share) * (now - since) / (share - before))
 
     try:
         outcome = schedule.timed(stage.task, cell, replace(stage.context, progress=progress))[0]
     except _Enough as enough:
-        took = clock() - began
-        return Tried(max(took, EARLY * took / enough.done), whole=False)
+        return Tried(clock() - began + EARLY * enough.left, whole=False)
     except FedgraphError:  # a cell that fails is a row with its reason when the scenario runs
         return Tried(clock() - began)
     written = len(json.dumps(entry.to_json(entry.entry_of(cell, outcome, 0.0))))
@@ -144,13 +148,12 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
         every = [cell for stage in stages for cell in stage.cells]
         if not seconds:
             return Found(counts, f"{len(every)} cells in all; nothing was probed.")
+        importlib.import_module("torch_geometric.nn")  # a run pays for that once, and no cell does
         before, worked = time.perf_counter(), time.process_time()
-        tried = probe_kinds(stages, seconds)
+        tried = probe_kinds(stages, seconds, time.process_time)
         passed, worked = time.perf_counter() - before, time.process_time() - worked
     cores = os.cpu_count() or 1
     others = other_processes(worked, passed, cores, os.getloadavg()[0])
-    share = min(1.0, worked / passed)
-    tried = {kind: replace(one, seconds=one.seconds * share) for kind, one in tried.items()}
     sizes = Counter(cell.kind for cell in every)
     asked = ready.scenario.runtime
     wall = loading + wall_seconds(*seconds_of_cells(every, tried), asked.engine, asked.workers, cores, others)
