@@ -20,8 +20,16 @@ def adam(
     return vector
 
 
-def descent(vector: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor], epochs: int, rate: float) -> torch.Tensor:
-    """``epochs`` full-batch gradient steps; returns a new vector."""
+def descent(
+    vector: torch.Tensor,
+    velocity: torch.Tensor,
+    gradient: Callable[[torch.Tensor], torch.Tensor],
+    epochs: int,
+    rate: float,
+    momentum: float,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """``epochs`` full-batch steps v ← momentum · v + gradient, w ← w − rate · v; returns new (w, v)."""
     for _ in range(epochs):
-        vector = vector - rate * gradient(vector)
-    return vector
+        velocity = momentum * velocity + gradient(vector) if momentum else gradient(vector)
+        vector = vector - rate * velocity
+    return vector, velocity

@@ -25,6 +25,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.views.projection import public_basis
@@ -35,7 +36,16 @@ from fedgraph.methods.local_dp.encoders import Encoding
 from fedgraph.methods.local_dp.evidence import of_graphs, reads_rounds
 from fedgraph.methods.local_dp.params import ENCODING, Params
 from fedgraph.methods.local_dp.pooled import Pooled
-from fedgraph.methods.local_dp.training import Made, Work, clipped_gradients, handed_in, on_public, trained, whole_update
+from fedgraph.methods.local_dp.training import (
+    Made,
+    Work,
+    clipped_gradients,
+    handed_in,
+    on_public,
+    trained,
+    whole_update,
+    with_momentum,
+)
 from fedgraph.methods.local_dp.training import prepare as prepare
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.settle import Guarantee
@@ -182,7 +192,8 @@ def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
         parameters = on_public(plan, parameters, plan.made.public)
     velocity = np.zeros_like(parameters) if plan.params.protects else None
     nothing, copies = (None,) * plan.facts.sizes.num_clients, parameters[:0].reshape(0, parameters.size)
-    return State({"parameters": parameters}, Memory(nothing, copies, velocity=velocity))
+    model = {"parameters": parameters} | ({"velocity": np.zeros_like(parameters)} if plan.params.client_momentum else {})
+    return State(model, Memory(nothing, copies, velocity=velocity))
 
 
 def client(
@@ -204,7 +215,12 @@ def client(
         made = clipped_gradients if params.training == "dp_sgd" else whole_update
         sent["model"] = desk.release("model", made(params, work, model["parameters"]))
     elif round_ in trains:
-        change = (trained(params, work, before) - before).cpu().numpy() * np.float32(work.weight)
+        if params.client_momentum:
+            velocity = on_device(model["velocity"][work.where])
+            after = torch.cat(with_momentum(params, work, before, velocity)) - torch.cat((before, velocity))
+        else:
+            after = trained(params, work, before) - before
+        change = after.cpu().numpy() * np.float32(work.weight)
         sent["change"] = desk.release("model", change)
         if round_ == trains[0]:
             sent["where"] = desk.release("vocabulary", work.where)
@@ -222,7 +238,7 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
         training = table.training[inbox.round]
         new = [c for c in training if c not in where]
         where.update(zip(new, inbox.each.get("where", []), strict=True))
-        model = {"parameters": merging.merged(plan, before, training, inbox.each["change"], where)}
+        model = merging.next_model(plan, state.model, training, inbox.each["change"], where)
     if "model" in inbox.sums and velocity is not None:
         velocity = merging.step(plan, velocity, inbox)
         model = {"parameters": before + velocity}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -101,16 +102,27 @@ def _viewed(plan: Plan[Params, Made], graph: Graph) -> Graph:
 
 def trained(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
     """``local_epochs`` steps (or passes, with ``batch_size``) from ``before``, with FedProx's pull towards it."""
-    rate = params.learning_rate
     if isinstance(work.inputs, gin.GraphInputs) and (work.network.norm == "batch" or work.batches is not None):
         return _trained_in_batches(params, work, work.inputs, before)
+    if params.optimiser == "adam":
+        return adam(before, _gradient(params, work, before), params.local_epochs, params.learning_rate, 0.0)
+    return with_momentum(params, work, before, torch.zeros_like(before))[0]
 
+
+def with_momentum(
+    params: Params, work: Work, before: torch.Tensor, velocity: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(parameters, velocity) after ``local_epochs`` steps of plain descent, whose velocity is the server's at first (MFL)."""
+    how = (params.local_epochs, params.learning_rate, params.client_momentum)
+    return descent(before, velocity, _gradient(params, work, before), *how)
+
+
+def _gradient(params: Params, work: Work, before: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
     def gradient(vector: torch.Tensor) -> torch.Tensor:
         found = small_graphs.gradient(work.network, vector, work.inputs)
         return found + params.proximal * (vector - before) if params.proximal else found
 
-    steps = params.local_epochs
-    return adam(before, gradient, steps, rate, 0.0) if params.optimiser == "adam" else descent(before, gradient, steps, rate)
+    return gradient
 
 
 def _trained_in_batches(params: Params, work: Work, whole: gin.GraphInputs, before: torch.Tensor) -> torch.Tensor:
