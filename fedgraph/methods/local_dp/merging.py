@@ -30,7 +30,7 @@ def next_model(
     changes: list[np.ndarray],
     where: Mapping[int, np.ndarray],
 ) -> dict[str, np.ndarray]:
-    """What is broadcast after a round in clear; with momentum at clients (MFL) also their velocity, averaged as the model is."""
+    """What is broadcast after a round in clear; with momentum at clients (MFL) also their velocity, averaged alike."""
     size = model["parameters"].size
     if not plan.params.client_momentum:
         return {"parameters": merged(plan, model["parameters"], training, changes, where)}
