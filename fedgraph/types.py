@@ -6,6 +6,7 @@ read-only everywhere (Ray maps them from shared memory, the serial runtime freez
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -287,6 +288,10 @@ class Partition:
     @property
     def num_clients(self) -> int:
         return len(self.subgraphs)
+
+    def with_graphs(self, graph_of: Callable[[Subgraph], Graph]) -> Partition:
+        """The same clients and nodes, each with the graph that ``graph_of`` makes of its subgraph."""
+        return replace(self, subgraphs=tuple(replace(s, graph=graph_of(s)) for s in self.subgraphs))
 
     def holdings(self, num_nodes: int) -> sp.csr_array:
         """CSR [clients, num_nodes] with a one where the client holds the node."""

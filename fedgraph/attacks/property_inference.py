@@ -9,7 +9,6 @@ given here. With few runs the area is coarse.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -66,8 +65,4 @@ def _thinned(scene: Scene, of_class: int, has: bool, share: float) -> Partition:
     lost = np.zeros(labels.size, dtype=bool)
     lost[scene.rng.permutation(among)[: round(share * own.size)]] = True
 
-    def one(graph: Any, nodes: np.ndarray) -> Any:
-        return replace(graph, labels=np.where(lost[nodes], -1, graph.labels))
-
-    dealt = scene.game.partition
-    return replace(dealt, subgraphs=tuple(replace(s, graph=one(s.graph, s.nodes)) for s in dealt.subgraphs))
+    return scene.game.partition.with_graphs(lambda s: replace(s.graph, labels=np.where(lost[s.nodes], -1, s.graph.labels)))

@@ -40,7 +40,7 @@ from collections.abc import Callable
 
 from scipy.special import ndtr, ndtri
 
-from fedgraph.audit.one_run import ALPHA, Count
+from fedgraph.audit.one_run import ALPHA, Count, checked_alpha
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian as gaussian_mechanism
 
@@ -69,7 +69,7 @@ def approximate(epsilon: float, delta: float) -> Inverse:
 
 def refuted(found: Count, least: Inverse, alpha: float = ALPHA) -> bool:
     """Whether P[V ≥ v] ≥ alpha is impossible under the curve whose g⁻¹ is ``least``."""
-    return found.guesses > 0 and needed_mass(found, least, _checked(alpha)) > 1.0 + 1e-12
+    return found.guesses > 0 and needed_mass(found, least, checked_alpha(alpha)) > 1.0 + 1e-12
 
 
 def needed_mass(found: Count, least: Inverse, tail: float) -> float:
@@ -120,9 +120,3 @@ def _largest(is_refuted: Callable[[float], bool], most: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if is_refuted(middle) else (low, middle)
     return low
-
-
-def _checked(alpha: float) -> float:
-    if not 0 < alpha < 1:
-        raise PrivacyError(f"an error probability alpha lies in (0, 1), found {alpha}")
-    return alpha

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv
 
+from fedgraph.audit.one_run import checked_alpha
 from fedgraph.errors import PrivacyError
 
 _NUM_THRESHOLDS = 256
@@ -83,7 +84,7 @@ def at_least(successes: np.ndarray | float, trials: float, alpha: float) -> np.n
     I_{p_low}(k, n − k + 1) = alpha (the regularised incomplete beta function).
     """
     k = np.asarray(successes, dtype=float)
-    return np.where(k <= 0, 0.0, betaincinv(np.maximum(k, 1e-9), trials - k + 1, _checked(alpha)))
+    return np.where(k <= 0, 0.0, betaincinv(np.maximum(k, 1e-9), trials - k + 1, checked_alpha(alpha)))
 
 
 def at_most(successes: np.ndarray | float, trials: float, alpha: float) -> np.ndarray:
@@ -135,7 +136,7 @@ def choose(worlds: Worlds, counted: tuple[int, int], objective: Objective, alpha
 
 
 def _by_event(chosen_on: Worlds, counted_on: Worlds, objective: Objective, alpha: float) -> float:
-    _checked(alpha)
+    checked_alpha(alpha)
     if chosen_on.empty or counted_on.empty:
         return 0.0
     cut = choose(chosen_on, (counted_on.present.size, counted_on.absent.size), objective, alpha)
@@ -154,9 +155,3 @@ def _thresholds(pooled: np.ndarray) -> np.ndarray:
 def _share_above(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     below = np.searchsorted(np.sort(scores), thresholds, side="left")
     return 1.0 - below / scores.size
-
-
-def _checked(alpha: float) -> float:
-    if not 0 < alpha < 1:
-        raise PrivacyError(f"an error probability alpha lies in (0, 1), found {alpha}")
-    return alpha

@@ -78,8 +78,7 @@ def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
     >>> round(epsilon_lower(Count(1000, 1000, 800), 0.0), 3)
     1.254
     """
-    if not 0 < alpha < 1:
-        raise PrivacyError(f"an error probability alpha lies in (0, 1), found {alpha}")
+    checked_alpha(alpha)
     _checked_delta(delta)
     if 2 * found.right <= found.guesses:
         return 0.0
@@ -138,6 +137,13 @@ def _p_values(found: Count, epsilons: np.ndarray, delta: float) -> np.ndarray:
         modes = np.array([binom.pmf(np.minimum(np.floor((j + 1) * x), j), j, x).sum() for x in q])
         tail = tail + found.coins / found.guesses * delta * expit(-epsilons) * modes
     return np.minimum(tail, 1.0)
+
+
+def checked_alpha(alpha: float) -> float:
+    """Itself; ``PrivacyError`` unless it is an error probability, 0 < alpha < 1."""
+    if not 0 < alpha < 1:
+        raise PrivacyError(f"an error probability alpha lies in (0, 1), found {alpha}")
+    return alpha
 
 
 def _checked_delta(delta: float) -> float:

@@ -271,15 +271,18 @@ def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
 
 def to_dict(event: Event) -> dict[str, object]:
     """A JSON-ready description; infinities become the string ``"inf"``."""
-    values = {f.name: _plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
+    values = {f.name: plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
     return {"type": type(event).__name__, **values}
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """JSON-ready: events become mappings, tuples lists, and infinities the string ``"inf"``."""
     if isinstance(value, Event):
         return to_dict(value)
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, tuple):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.degree_caps import DegreeCap
-from fedgraph.privacy.sensitivity import Bound
+from fedgraph.privacy.sensitivity import Bound, require_count
 from fedgraph.privacy.units import Relation, Unit
 
 END = 1.0  # Δ₂ of one end of an undirected edge
@@ -51,8 +51,7 @@ class NeighbourSums(Bound):
     cap: DegreeCap | None = None
 
     def __post_init__(self) -> None:
-        if self.max_terms < 1:
-            raise PrivacyError(f"NeighbourSums.max_terms must be at least 1, found {self.max_terms}")
+        require_count("NeighbourSums.max_terms", self.max_terms)
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         squares = np.einsum("ij,ij->i", value, value, dtype=np.float64)  # NaN or infinity in a row makes its square so

@@ -25,6 +25,12 @@ def require_positive(name: str, value: float) -> None:
         raise PrivacyError(f"{name} must be a finite number > 0, found {value}")
 
 
+def require_count(name: str, value: int) -> None:
+    """``PrivacyError`` unless ``value`` ≥ 1."""
+    if value < 1:
+        raise PrivacyError(f"{name} must be at least 1, found {value}")
+
+
 def require_finite(value: np.ndarray) -> None:
     """``UnboundedValueError`` where any entry is NaN or infinite."""
     if not np.isfinite(value).all():
@@ -105,8 +111,7 @@ class Rows(Bound):
 
     def __post_init__(self) -> None:
         require_positive("Rows.clip", self.clip)
-        if self.num_rows < 1:
-            raise PrivacyError(f"Rows.num_rows must be at least 1, found {self.num_rows}")
+        require_count("Rows.num_rows", self.num_rows)
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         if value.ndim != 2 or value.shape[0] > self.num_rows:
@@ -141,8 +146,7 @@ class NonNegativeRows(Bound):
 
     def __post_init__(self) -> None:
         require_positive("NonNegativeRows.radius", self.radius)
-        if self.num_rows < 1:
-            raise PrivacyError(f"NonNegativeRows.num_rows must be at least 1, found {self.num_rows}")
+        require_count("NonNegativeRows.num_rows", self.num_rows)
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -181,8 +185,7 @@ class SimplexRows(Bound):
     num_rows: int
 
     def __post_init__(self) -> None:
-        if self.num_rows < 1:
-            raise PrivacyError(f"SimplexRows.num_rows must be at least 1, found {self.num_rows}")
+        require_count("SimplexRows.num_rows", self.num_rows)
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.accounting.accountant import Price, price
+from fedgraph.privacy.accounting.composition import WorstUnit
 from fedgraph.privacy.desk import PlannedRelease, declared
 from fedgraph.privacy.events import Composed, Event, SampledOnce
 from fedgraph.privacy.ledger import Account, spent
@@ -81,27 +82,14 @@ class Guarantee:
 
 
 @dataclass(frozen=True)
-class Settled:
-    """The price of everything, or of one path.
-
-    holders: the clients that hold the worst node, or the worst edge's two ends; None where clients share nothing.
-    quantiles: ε at 0, 50, 90, 99 and 100 % of the nodes, where clients share nodes; else empty.
-    """
-
-    price: Price
-    holders: tuple[int, ...] | None = None
-    quantiles: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
 class Settlement:
     """The price of a run. total: of everything together. paths: of each path alone, the rest taken as given.
 
     broken: the promises that the data break; where there is one, ``epsilon`` and every path are ∞.
     """
 
-    total: Settled
-    paths: Mapping[str, Settled]
+    total: WorstUnit
+    paths: Mapping[str, WorstUnit]
     broken: tuple[Promise, ...] = ()
 
     @property
@@ -207,14 +195,13 @@ def _spent(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRele
     return {client: declared(planned, client, path) for client in range(most)}
 
 
-def _settled(guarantee: Guarantee, events: Mapping[int, Event]) -> Settled:
+def _settled(guarantee: Guarantee, events: Mapping[int, Event]) -> WorstUnit:
     if guarantee.holdings is not None:
-        losses = composition.overlapping(events, guarantee.holdings, guarantee.delta)
-        return Settled(losses.worst, losses.worst_holders, losses.quantiles)
+        return composition.overlapping(events, guarantee.holdings, guarantee.delta)
     given = amplified(guarantee, events)
     if guarantee.per_end and given:
-        return Settled(*composition.ends(given, guarantee.delta))
-    return Settled(composition.disjoint(given, guarantee.delta))
+        return WorstUnit(*composition.ends(given, guarantee.delta))
+    return WorstUnit(composition.disjoint(given, guarantee.delta))
 
 
 def _words(promise: Promise, epsilon: float) -> str:

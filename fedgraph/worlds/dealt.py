@@ -67,5 +67,5 @@ class DealtWorld:
 
     def scaled(self, ranks: ColumnRanks) -> "DealtWorld":
         """The same people, with columns on one scale."""
-        shares = tuple(replace(share, graph=ranks.scaled(share.graph)) for share in self.partition.subgraphs)
-        return replace(self, setting=self.setting.scaled(ranks), partition=replace(self.partition, subgraphs=shares))
+        partition = self.partition.with_graphs(lambda share: ranks.scaled(share.graph))
+        return replace(self, setting=self.setting.scaled(ranks), partition=partition)

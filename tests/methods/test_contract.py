@@ -118,7 +118,7 @@ def test_overlapping_clients_compose_per_node(library: Graph) -> None:
     assert worst > 3.0 * holders.max() * 0.7
     assert composition.overlapping(
         plan.declared("embedding"), partition.holdings(library.num_nodes), 0.0
-    ).worst.epsilon == pytest.approx(3.0 * holders.max())
+    ).price.epsilon == pytest.approx(3.0 * holders.max())
     assert plan.provable("model").epsilon == np.inf
 
 

@@ -108,7 +108,7 @@ def test_a_secure_sum_is_priced_as_sensitivities_that_add_up_before_the_noise(li
     total = release.mechanism.std * math.sqrt(facts.sizes.num_clients - 1)  # one participant takes its own share off
     exact = overlapping_secure(2 * plan.params.clip * facts.membership.holdings, total, plan.params.rounds, DELTA)
     assert facts.membership.holdings.sum(axis=0).max() > 1
-    assert plan.provable("model").epsilon == pytest.approx(exact.worst.epsilon, rel=1e-6)
+    assert plan.provable("model").epsilon == pytest.approx(exact.price.epsilon, rel=1e-6)
 
 
 @pytest.mark.parametrize("training", NOISY)

@@ -28,8 +28,8 @@ def test_disjoint_is_the_maximum():
 def test_own_messages_add_in_squares():
     spent = {c: Gaussian(10.0) for c in range(5)}
     found = overlapping(spent, holdings(*[[1, int(c == 0)] for c in range(5)]), DELTA)
-    assert found.worst.epsilon == pytest.approx(price(Repeated(Gaussian(10.0), 5), DELTA).epsilon, rel=1e-12)
-    assert found.worst_holders == (0, 1, 2, 3, 4)
+    assert found.price.epsilon == pytest.approx(price(Repeated(Gaussian(10.0), 5), DELTA).epsilon, rel=1e-12)
+    assert found.holders == (0, 1, 2, 3, 4)
     assert found.quantiles[0] == pytest.approx(price(Gaussian(10.0), DELTA).epsilon, rel=1e-12)
 
 
@@ -37,9 +37,9 @@ def test_secure_sums_add_linearly():
     """Five clients: 5C/σ, not √5·C/σ."""
     five = holdings(*[[1.0]] * 5)
     found = overlapping_secure(five, 10.0, 3, DELTA)
-    assert found.worst.epsilon == pytest.approx(price(Repeated(Gaussian(2.0), 3), DELTA).epsilon, rel=1e-12)
+    assert found.price.epsilon == pytest.approx(price(Repeated(Gaussian(2.0), 3), DELTA).epsilon, rel=1e-12)
     squares = overlapping(dict.fromkeys(range(5), Gaussian(10.0)), five, DELTA)
-    assert found.worst.epsilon > squares.worst.epsilon
+    assert found.price.epsilon > squares.price.epsilon
 
 
 def test_general_events_are_grouped_and_priced_exactly():
@@ -49,24 +49,24 @@ def test_general_events_are_grouped_and_priced_exactly():
     held = (rng.random((12, 30)) < 0.25).astype(float)
     found = overlapping(spent, sp.csr_array(held), DELTA)
     each = [price(Composed(tuple(spent[c] for c in np.flatnonzero(held[:, n]))), DELTA).epsilon for n in range(30)]
-    assert found.worst.epsilon == pytest.approx(max(each), rel=1e-12)
+    assert found.price.epsilon == pytest.approx(max(each), rel=1e-12)
     assert found.quantiles == pytest.approx(np.quantile(each, [0, 0.5, 0.9, 0.99, 1], method="higher"))
-    assert found.worst_holders == tuple(np.flatnonzero(held[:, int(np.argmax(each))]))
+    assert found.holders == tuple(np.flatnonzero(held[:, int(np.argmax(each))]))
 
 
 def test_values_other_than_one_and_stored_zeros_only_say_who_holds():
     table = sp.csr_array((np.array([0.0, 7.0]), (np.array([0, 1]), np.array([0, 0]))), shape=(2, 1))
     found = overlapping({0: Gaussian(1.0), 1: Gaussian(5.0)}, table, DELTA)
-    assert found.worst == price(Gaussian(5.0), DELTA)
-    assert found.worst_holders == (1,)
+    assert found.price == price(Gaussian(5.0), DELTA)
+    assert found.holders == (1,)
 
 
 def test_edge_cases():
     empty = overlapping({}, holdings([1.0, 1.0]), DELTA)
-    assert empty.worst.epsilon == 0.0
-    assert overlapping({0: Gaussian(1.0)}, holdings([0.0]), DELTA).worst.epsilon == 0.0
-    assert math.isinf(overlapping({0: Unprotected("clear")}, holdings([1.0]), DELTA).worst.epsilon)
-    assert overlapping_secure(holdings([1.0]), math.inf, 5, DELTA).worst.epsilon == 0.0
+    assert empty.price.epsilon == 0.0
+    assert overlapping({0: Gaussian(1.0)}, holdings([0.0]), DELTA).price.epsilon == 0.0
+    assert math.isinf(overlapping({0: Unprotected("clear")}, holdings([1.0]), DELTA).price.epsilon)
+    assert overlapping_secure(holdings([1.0]), math.inf, 5, DELTA).price.epsilon == 0.0
     with pytest.raises(PrivacyError, match="no nodes"):
         overlapping({}, sp.csr_array((3, 0)), DELTA)
     for std, rounds in ((0.0, 1), (-1.0, 1), (math.nan, 1), (1.0, -1)):
@@ -88,8 +88,8 @@ def test_a_million_memberships_in_seconds():
     found = overlapping(spent, table, DELTA)
     secure = overlapping_secure(table, 50.0, 10, DELTA)
     assert time.perf_counter() - begin < 10.0
-    assert found.quantiles[0] < found.quantiles[-1] == pytest.approx(found.worst.epsilon, rel=1e-9)
-    assert secure.worst.epsilon > 0
+    assert found.quantiles[0] < found.quantiles[-1] == pytest.approx(found.price.epsilon, rel=1e-9)
+    assert secure.price.epsilon > 0
 
 
 def test_an_edge_costs_its_two_dearest_ends():

@@ -19,9 +19,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.privacy.units import Relation
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, Partition
 
 Kind = Literal["word", "mislabelled", "full"]
+
+
+def places(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """int64, by global id: the row of each of ``nodes``, −1 for other ids. asked: ids that will be looked up."""
+    found = np.full(int(max(nodes.max(initial=0), asked.max(initial=0))) + 1, -1)
+    found[nodes] = np.arange(nodes.size)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +54,7 @@ class Nodes:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with each canary in the version that ``versions`` (bool [m]) says."""
-        place = np.full(int(max(nodes.max(initial=0), self.nodes.max(initial=0))) + 1, -1)
-        place[nodes] = np.arange(nodes.size)
+        place = places(nodes, self.nodes)
         rows = place[self.nodes]
         here = np.flatnonzero(rows >= 0)
         rows, labels = rows[here], graph.labels.copy()
@@ -83,9 +89,7 @@ class Edges:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with the edges that ``versions`` (bool [m]) says."""
-        place = np.full(int(max(nodes.max(initial=0), self.pairs.max(initial=0))) + 1, -1)
-        place[nodes] = np.arange(nodes.size)
-        ends = place[self.pairs[versions]]
+        ends = places(nodes, self.pairs)[self.pairs[versions]]
         ends = ends[(ends >= 0).all(axis=1)]
         ends = ends if self.directed else np.concatenate([ends, ends[:, ::-1]])
         ones = np.ones(len(ends), dtype=graph.adjacency.dtype)
@@ -100,11 +104,7 @@ Canaries = Nodes | Edges
 
 def planted(partition: Partition, canaries: Canaries) -> Partition:
     """The partition with every canary in the version of its coin."""
-
-    def one(s: Subgraph) -> Subgraph:
-        return replace(s, graph=canaries.planted(s.graph, s.nodes, canaries.coins))
-
-    return replace(partition, subgraphs=tuple(one(s) for s in partition.subgraphs))
+    return partition.with_graphs(lambda s: canaries.planted(s.graph, s.nodes, canaries.coins))
 
 
 def held_together(partition: Partition, held: Graph) -> Graph:

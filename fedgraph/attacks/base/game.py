@@ -43,8 +43,7 @@ class Words:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with the words that ``versions`` (bool [m]) says."""
-        place = np.full(int(max(nodes.max(initial=0), self.nodes.max(initial=0))) + 1, -1)
-        place[nodes] = np.arange(nodes.size)
+        place = canaries.places(nodes, self.nodes)
         here = np.flatnonzero((place[self.nodes] >= 0) & versions)
         at = (place[self.nodes[here]], self.columns[here])
         added = sp.csr_array((self.values[here], at), shape=graph.features.shape)
@@ -78,11 +77,7 @@ class Game:
 
     def dealt(self, coins: np.ndarray) -> Partition:
         """The partition with every unit as ``coins`` say."""
-
-        def one(s: Subgraph) -> Subgraph:
-            return replace(s, graph=self.found.planted(s.graph, s.nodes, coins))
-
-        return replace(self.partition, subgraphs=tuple(one(s) for s in self.partition.subgraphs))
+        return self.partition.with_graphs(lambda s: self.found.planted(s.graph, s.nodes, coins))
 
     def whole(self, coins: np.ndarray) -> Graph:
         """All that the clients hold together, with every unit as ``coins`` say."""
@@ -106,7 +101,7 @@ def edges(partition: Partition, held: Graph, relation: Relation, most: int, rng:
     inside = np.concatenate([_inside(s) for s in partition.subgraphs])
     chosen = inside[np.sort(rng.permutation(len(inside))[: min(most, len(inside) // 2)])]
     found = canaries.Edges(chosen, rng.random(len(chosen)) < 0.5, relation is Relation.EDGE_DIRECTED)
-    left = replace(partition, subgraphs=tuple(replace(s, graph=without(s.graph, s.nodes, chosen)) for s in partition.subgraphs))
+    left = partition.with_graphs(lambda s: without(s.graph, s.nodes, chosen))
     rest = without(known, np.arange(known.num_nodes), chosen)
     return Game("edges", found, left, rest, strangers(partition, known, len(chosen), rng))
 
@@ -148,9 +143,7 @@ def coins_of_shadows(count: int, size: int, rng: np.random.Generator) -> list[np
 
 def without(graph: Graph, nodes: np.ndarray, pairs: np.ndarray) -> Graph:
     """``graph``, whose rows are the global ``nodes``, without the edges of ``pairs`` (int64 [m, 2], global), both ways."""
-    place = np.full(int(max(nodes.max(initial=0), pairs.max(initial=0))) + 1, -1)
-    place[nodes] = np.arange(nodes.size)
-    ends = place[pairs]
+    ends = canaries.places(nodes, pairs)[pairs]
     ends = ends[(ends >= 0).all(axis=1)]
     both = np.concatenate([ends, ends[:, ::-1]])
     gone = sp.csr_array((np.ones(len(both), graph.adjacency.dtype), (both[:, 0], both[:, 1])), shape=graph.adjacency.shape)

@@ -38,7 +38,7 @@ def _secure_sum(each: float, multiplier: float) -> Iterator[Case]:
     linear, squares = NUM_CLIENTS * each, math.sqrt(NUM_CLIENTS) * each
     std = multiplier * linear
     held = sp.csr_array(np.full((NUM_CLIENTS, 1), each))
-    claim = Claim.paid(composition.overlapping_secure(held, std, 1, DELTA).worst, DELTA)
+    claim = Claim.paid(composition.overlapping_secure(held, std, 1, DELTA).price, DELTA)
 
     def release(row: float, share: float) -> Sampler:
         return lambda runs, rng: messages(row, share, runs, rng).sum(axis=1)
@@ -59,7 +59,7 @@ def _own_messages(each: float, multiplier: float) -> Iterator[Case]:
     std = multiplier * math.sqrt(NUM_CLIENTS) * each
     spent = {client: Gaussian(std / each) for client in range(NUM_CLIENTS)}
     held = sp.csr_array(np.ones((NUM_CLIENTS, 1)))
-    claim = Claim.paid(composition.overlapping(spent, held, DELTA).worst, DELTA)
+    claim = Claim.paid(composition.overlapping(spent, held, DELTA).price, DELTA)
 
     def release(row: float, noise: float) -> Sampler:
         return lambda runs, rng: messages(row, noise, runs, rng).sum(axis=1)  # sufficient: equal noise, equal shifts

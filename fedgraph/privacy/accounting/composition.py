@@ -39,16 +39,16 @@ _QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 
 
 @dataclass(frozen=True)
-class UnitLosses:
-    """The worst unit's price, and how the units are spread.
+class WorstUnit:
+    """What the worst unit pays.
 
-    worst: its price. worst_holders: the clients that hold the worst unit. quantiles: ε at 0, 50, 90, 99,
-    100 % of the units.
+    price: its price. holders: the clients that hold the worst node, or the worst edge's two ends; None where clients share
+    nothing. quantiles: ε at 0, 50, 90, 99 and 100 % of the nodes, where clients share nodes; else empty.
     """
 
-    worst: Price
-    worst_holders: tuple[int, ...]
-    quantiles: tuple[float, ...]
+    price: Price
+    holders: tuple[int, ...] | None = None
+    quantiles: tuple[float, ...] = ()
 
 
 def disjoint(spent: Mapping[int, Event], delta: float) -> Price:
@@ -74,7 +74,7 @@ def ends(spent: Mapping[int, Event], delta: float) -> tuple[Price, tuple[int, ..
     return worst, held
 
 
-def overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float) -> UnitLosses:
+def overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float) -> WorstUnit:
     """Per-node composition of the clients' own messages.
 
     spent: client → everything it released. holdings: CSR [clients, nodes], non-zero where the client
@@ -94,13 +94,13 @@ def overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float
     return _by_multiset(sp.csr_array(held.T @ kinds_held), kinds, held, delta)
 
 
-def overlapping_secure(sensitivities: sp.csr_array, noise_std: float, rounds: int, delta: float) -> UnitLosses:
+def overlapping_secure(sensitivities: sp.csr_array, noise_std: float, rounds: int, delta: float) -> WorstUnit:
     """Per-node composition of ``rounds`` secure sums with total noise ``noise_std`` each.
 
     sensitivities: CSR [clients, nodes], Δ₂ of client i's message for node j, in data units like noise_std.
 
     >>> five = sp.csr_array(np.ones((5, 1)))
-    >>> overlapping_secure(five, 10.0, 1, 1e-5).worst == price(Gaussian(2.0), 1e-5)
+    >>> overlapping_secure(five, 10.0, 1, 1e-5).price == price(Gaussian(2.0), 1e-5)
     True
     """
     if not noise_std > 0 or rounds < 0:
@@ -136,17 +136,17 @@ def _mu_squared(kinds: list[Event]) -> Array | None:
     return out
 
 
-def _gaussian_losses(mu_squared: Array, held: sp.csr_array, delta: float) -> UnitLosses:
+def _gaussian_losses(mu_squared: Array, held: sp.csr_array, delta: float) -> WorstUnit:
     """ε grows with μ, so the quantiles of ε are the ε of the quantiles of μ²."""
     worst = int(np.argmax(mu_squared))
     mus = np.sqrt(np.quantile(mu_squared, _QUANTILES, method="higher"))
     epsilons = tuple(gaussian.epsilon(float(mu), delta) for mu in mus)
     mu = float(mus[-1])
     paid = price(Gaussian(1 / mu) if mu > 0 else Composed(()), delta)
-    return UnitLosses(paid, _holders(held, worst), epsilons)
+    return WorstUnit(paid, _holders(held, worst), epsilons)
 
 
-def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, delta: float) -> UnitLosses:
+def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, delta: float) -> WorstUnit:
     """counts: CSR [nodes, kinds], how many holders released each kind; one price per distinct row."""
     counts.sort_indices()
     cache: dict[tuple[bytes, bytes], Price] = {}
@@ -162,7 +162,7 @@ def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, d
         if epsilons[node] > worst.epsilon:
             worst, worst_node = cache[key], node
     quantiles = tuple(float(q) for q in np.quantile(epsilons, _QUANTILES, method="higher"))
-    return UnitLosses(worst, _holders(held, worst_node), quantiles)
+    return WorstUnit(worst, _holders(held, worst_node), quantiles)
 
 
 def _holders(held: sp.csr_array, node: int) -> tuple[int, ...]:

@@ -1,8 +1,9 @@
 """One published statement beside what can be proven."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from fedgraph.privacy.events import plain
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,4 @@ class Claim:
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready; ∞ becomes ``"inf"``."""
-        return {name: _plain(dict(value) if isinstance(value, Mapping) else value) for name, value in self.__dict__.items()}
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    return "inf" if isinstance(value, float) and math.isinf(value) else value
+        return {name: plain(value) for name, value in vars(self).items()}

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import require_finite, require_positive
+from fedgraph.privacy.sensitivity import require_count, require_finite, require_positive
 
 Integers = npt.NDArray[np.int64]
 
@@ -36,8 +36,7 @@ class SampledBits(Mechanism):
 
     def __post_init__(self) -> None:
         require_positive("SampledBits.epsilon_per_bit", self.epsilon_per_bit)
-        if self.num_sampled < 1:
-            raise PrivacyError(f"SampledBits.num_sampled must be at least 1, found {self.num_sampled}")
+        require_count("SampledBits.num_sampled", self.num_sampled)
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise PrivacyError(f"SampledBits needs finite low < high, found [{self.low}, {self.high}]")
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.mechanisms.normals import standard_normals
-from fedgraph.privacy.sensitivity import require_finite, require_positive
+from fedgraph.privacy.sensitivity import require_count, require_finite, require_positive
 
 LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
 
@@ -125,8 +125,7 @@ class GumbelTopK(Mechanism):
 
     def __post_init__(self) -> None:
         require_positive("GumbelTopK.scale", self.scale)
-        if self.k < 1:
-            raise PrivacyError(f"GumbelTopK.k must be at least 1, found {self.k}")
+        require_count("GumbelTopK.k", self.k)
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.ndim != 2 or value.shape[1] < self.k:
@@ -186,8 +185,7 @@ class MultiBitEncoder(Mechanism):
 
     def __post_init__(self) -> None:
         require_positive("MultiBitEncoder.epsilon_per_bit", self.epsilon_per_bit)
-        if self.num_sampled < 1:
-            raise PrivacyError(f"MultiBitEncoder.num_sampled must be at least 1, found {self.num_sampled}")
+        require_count("MultiBitEncoder.num_sampled", self.num_sampled)
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise PrivacyError(f"MultiBitEncoder needs finite low < high, found [{self.low}, {self.high}]")
 

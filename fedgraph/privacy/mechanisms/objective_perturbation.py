@@ -42,7 +42,7 @@ from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.claims import gcon
 from fedgraph.privacy.events import ApproxDP, Event, PureDP
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import Bound, require_finite, require_positive
+from fedgraph.privacy.sensitivity import Bound, require_count, require_finite, require_positive
 from fedgraph.privacy.shapes import Array
 
 OUTPUT_SHARE = 1e-3  # of ε and of δ, for the distance to the exact minimiser
@@ -103,8 +103,7 @@ class ObjectivePerturbation(Mechanism):
             raise PrivacyError(f"ObjectivePerturbation.rate must be > 0, found {self.rate}")
         require_positive("ObjectivePerturbation.gradient_norm", self.gradient_norm)
         require_positive("ObjectivePerturbation.weight", self.weight)
-        if self.num_columns < 1:
-            raise PrivacyError(f"ObjectivePerturbation.num_columns must be at least 1, found {self.num_columns}")
+        require_count("ObjectivePerturbation.num_columns", self.num_columns)
         if not 0 <= self.noise_std < math.inf or (self.noise_std and math.isfinite(self.rate)):
             raise PrivacyError(
                 f"ObjectivePerturbation.noise_std is {self.noise_std} beside rate {self.rate}; allowed: one noise"
