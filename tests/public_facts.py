@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.data.base import splits
 from fedgraph.methods.base import (
     NOTHING_DERIVED,
     AttendanceRule,
@@ -22,6 +24,18 @@ from fedgraph.types import Graph
 
 NO_NODES = np.zeros(0, dtype=np.int64)
 EVERYBODY = AttendanceRule()
+
+
+class Sides(NamedTuple):
+    """Graphs on the training and on the test nodes of one graph."""
+
+    train: Graph
+    test: Graph
+
+
+def sides(graph: Graph, train_fraction: float, rng: np.random.Generator) -> Sides:
+    """The graph divided at random; edges between the two sides are in neither."""
+    return Sides(*(graph.induced(nodes) for nodes in splits.random_split(graph.num_nodes, train_fraction, rng)))
 
 
 def public_facts(

@@ -1,7 +1,7 @@
 """Data: a name such as ``planetoid/citeseer`` becomes a checked :class:`~fedgraph.types.Graph`.
 
     load(name, root=…)  →  Graph | GraphCollection
-    random_split / inductive_split  →  who trains, who tests
+    random_split  →  who trains, who tests
 
 A name is ``family/dataset``; the family is a file of this folder (``planetoid.py``, ``tu.py``, ``own.py`` …) and is found
 by its name. ``base`` states what a family file must offer, and holds what several families share; ``own`` reads the files of
@@ -10,16 +10,14 @@ users.
 
 from fedgraph.data.base import default_roots, families, load, look_in, looked_in, names
 from fedgraph.data.base.files import cache_dir
-from fedgraph.data.base.splits import InductiveSplit, inductive_split, random_split
+from fedgraph.data.base.splits import random_split
 from fedgraph.data.tu import degree_features
 
 __all__ = [
-    "InductiveSplit",
     "cache_dir",
     "default_roots",
     "degree_features",
     "families",
-    "inductive_split",
     "load",
     "look_in",
     "looked_in",

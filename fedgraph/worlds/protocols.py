@@ -155,8 +155,7 @@ def _divided(
     if by == "random":
         return graph, *splits.random_split(graph.num_nodes, train_fraction, rng)
     if by == "parts":
-        split = splits.part_split(graph, rng)
-        return graph, split.train_nodes, split.test_nodes
+        return graph, *splits.part_split(graph, rng)
     if by == "public":
         if not graph.masks:
             raise DataError(f"{graph.name} came without a split; allowed for it: split: random, parts or per-class")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from fedgraph import plugins, seeds
-from fedgraph.data.base import splits
 from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
 from fedgraph.partition import ego, uniform
@@ -17,7 +16,7 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition
-from tests.public_facts import public_facts
+from tests.public_facts import public_facts, sides
 
 EMBEDS = {m for m in plugins.names("methods") if kinds.method(m).OFFERS.kind == "embedder"}  # clients overlap
 KIND_OF = {"classifier": ("predict",), "embedder": ("answers", "in_clear"), "linker": ("scores",)}
@@ -40,7 +39,7 @@ def situation(name: str, graph: Graph, viewer: Viewer) -> tuple[Partition, Publi
             public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings),
             graph,
         )
-    split = splits.inductive_split(graph, 0.8, seeds.generator(0, "split"))
+    split = sides(graph, 0.8, seeds.generator(0, "split"))
     clients = 1 if viewer is Viewer.CURATOR_TRUSTED else 3
     partition = uniform.split(split.train, uniform.Params(clients=clients), seeds.generator(0, "deal"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)

@@ -12,7 +12,6 @@ from scipy.special import softmax
 from scipy.stats import kstest
 
 from fedgraph import seeds
-from fedgraph.data.base import splits
 from fedgraph.learning.propagation.mean_field import mean_field
 from fedgraph.learning.views.projection import coordinates
 from fedgraph.methods import features
@@ -23,23 +22,23 @@ from fedgraph.privacy.events import Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Subgraph
-from tests.public_facts import public_facts
+from tests.public_facts import Sides, public_facts, sides
 
 STREAMS = Streams(0, ("test",))
 
 
 @pytest.fixture(scope="module")
-def split(library: Graph) -> splits.Split:
-    return splits.inductive_split(library, 0.8, seeds.generator(0, "split"))
+def split(library: Graph) -> Sides:
+    return sides(library, 0.8, seeds.generator(0, "split"))
 
 
-def facts(split: splits.Split, clients: int = 1, viewer: Viewer = Viewer.CURATOR_TRUSTED) -> PublicFacts:
+def facts(split: Sides, clients: int = 1, viewer: Viewer = Viewer.CURATOR_TRUSTED) -> PublicFacts:
     n = split.train.num_nodes
     sizes = tuple(len(part) for part in np.array_split(np.arange(n), clients))
     return public_facts(n, split.train.num_features, split.train.num_classes, sizes, viewer, None, split.test)
 
 
-def planned(split: splits.Split, epsilon: float = 1.0, reading: str = "provable", **settings: object) -> Plan:
+def planned(split: Sides, epsilon: float = 1.0, reading: str = "provable", **settings: object) -> Plan:
     return features.plan(features.Params(**settings), facts(split), Budget(epsilon, 1e-3, reading))  # type: ignore[arg-type]
 
 
@@ -72,7 +71,7 @@ def relabelled(graph: Graph, node: int, label: int) -> Graph:
 @pytest.mark.parametrize(
     "settings", [{}, {"pairs": True}, {"curvature": False}, {"projection": "none"}, {"model": "mlp"}], ids=str
 )
-def test_one_node_moves_the_released_gradient_by_at_most_the_clip(split: splits.Split, settings: dict[str, object]) -> None:
+def test_one_node_moves_the_released_gradient_by_at_most_the_clip(split: Sides, settings: dict[str, object]) -> None:
     plan, rng = planned(split, **settings), np.random.default_rng(0)
     clip, largest = plan.made.clip, 0.0
     source = planned(split)
@@ -89,7 +88,7 @@ def test_one_node_moves_the_released_gradient_by_at_most_the_clip(split: splits.
     assert largest > 0.95 * clip, "the bound is met, so the noise is not wasted"
 
 
-def test_the_noise_is_the_plans_and_two_thirds_of_it_is_told_apart(split: splits.Split) -> None:
+def test_the_noise_is_the_plans_and_two_thirds_of_it_is_told_apart(split: Sides) -> None:
     plan = planned(split, projection=64)
     model = np.zeros(plan.made.layout.num_parameters, dtype=np.float32)
     work = features.prepare(plan, Subgraph(0, split.train, np.arange(split.train.num_nodes)))
@@ -115,32 +114,32 @@ def test_the_noise_is_the_plans_and_two_thirds_of_it_is_told_apart(split: splits
     )
 
 
-def test_a_plan_spends_its_budget_and_no_more(split: splits.Split) -> None:
+def test_a_plan_spends_its_budget_and_no_more(split: Sides) -> None:
     for epsilon in (0.05, 1.0, 8.0):
         spent = planned(split, epsilon).provable().epsilon
         assert 0.98 * epsilon < spent <= epsilon * (1 + 1e-6)
 
 
-def test_replacing_a_node_costs_twice_the_noise(split: splits.Split) -> None:
+def test_replacing_a_node_costs_twice_the_noise(split: Sides) -> None:
     one, two = (planned(split, relation=r).schedule.releases[0].mechanism for r in ("node-zero-out", "node-replace"))
     assert isinstance(one, GaussianNoise)
     assert isinstance(two, GaussianNoise)
     assert two.std == pytest.approx(2 * one.std)
 
 
-def test_published_calibration(split: splits.Split) -> None:
+def test_published_calibration(split: Sides) -> None:
     plan = planned(split, 2.0, "published")
     assert plan.epsilon_published == pytest.approx(2.0)
     assert plan.provable().epsilon < 2.0, "the moments formula is an upper bound"
 
 
-def test_the_plan_is_a_function_of_public_facts(split: splits.Split) -> None:
+def test_the_plan_is_a_function_of_public_facts(split: Sides) -> None:
     """Same public test graph, same counts: frame and curvature do not move when every private row and label does."""
     rng = np.random.default_rng(0)
     shuffled = dataclasses.replace(split.train, labels=rng.permutation(split.train.labels))
-    other = dataclasses.replace(split, train=dataclasses.replace(shuffled, features=sp.csr_array(shuffled.features * 0)))
+    other = split._replace(train=dataclasses.replace(shuffled, features=sp.csr_array(shuffled.features * 0)))
     public = dataclasses.replace(split.test, labels=np.full(split.test.num_nodes, -1))
-    blind = dataclasses.replace(split, test=public)  # labels of test nodes are not public
+    blind = split._replace(test=public)  # labels of test nodes are not public
     for pairs in (False, True):
         a, b, c = (planned(s, pairs=pairs) for s in (split, other, blind))
         assert a.schedule.releases == b.schedule.releases == c.schedule.releases
@@ -150,7 +149,7 @@ def test_the_plan_is_a_function_of_public_facts(split: splits.Split) -> None:
             assert not pairs or np.array_equal(a.made.pairs.mixing, same.made.pairs.mixing)
 
 
-def test_more_budget_means_more_directions_and_less_damping(split: splits.Split) -> None:
+def test_more_budget_means_more_directions_and_less_damping(split: Sides) -> None:
     wide = facts(split)
     wide = dataclasses.replace(wide, sizes=dataclasses.replace(wide.sizes, num_nodes=4000))
     low, high = (features.plan(features.Params(pairs=False), wide, Budget(e, 1e-3)).made for e in (0.5, 8.0))
@@ -158,7 +157,7 @@ def test_more_budget_means_more_directions_and_less_damping(split: splits.Split)
     assert np.linalg.eigvalsh(high.curvature).max() > np.linalg.eigvalsh(low.curvature).max()
 
 
-def test_pairs_of_words_are_seen_where_the_budget_carries_them(split: splits.Split) -> None:
+def test_pairs_of_words_are_seen_where_the_budget_carries_them(split: Sides) -> None:
     """From s = n·μ = 2.5 per public row on; separate clients each add noise, so s is smaller there."""
     n, m = split.train.num_nodes, split.test.num_nodes
     for epsilon in (0.2, 0.5, 1.0, 2.0, 8.0, math.inf):
@@ -175,7 +174,7 @@ def test_pairs_of_words_are_seen_where_the_budget_carries_them(split: splits.Spl
     assert planned(split, 8.0, projection="none").made.pairs is None
 
 
-def test_edges_say_less_where_the_features_decide(split: splits.Split) -> None:
+def test_edges_say_less_where_the_features_decide(split: Sides) -> None:
     """The coupling is a multiple of what the scores leave open: half of it open, half of the multiple."""
     plan = planned(split, pairs=False, likeness=0.0, coupling=3.0)
     rng, shape = np.random.default_rng(0), (plan.made.basis.shape[1], split.train.num_classes)
@@ -190,7 +189,7 @@ def test_edges_say_less_where_the_features_decide(split: splits.Split) -> None:
     assert open_shares[0] > 0.3 > 0.05 > open_shares[-1]
 
 
-def test_the_server_sees_the_sum_only(split: splits.Split) -> None:
+def test_the_server_sees_the_sum_only(split: Sides) -> None:
     """Two clients' gradients move the model exactly as their sum does."""
     plan = planned(split)
     state, rng = features.start(plan, np.random.default_rng(0)), np.random.default_rng(1)
@@ -202,20 +201,20 @@ def test_the_server_sees_the_sum_only(split: splits.Split) -> None:
 
 @pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("change", ["no words", "no edges"])
-def test_odd_public_graphs_still_plan_and_predict(split: splits.Split, change: str, pairs: bool) -> None:
+def test_odd_public_graphs_still_plan_and_predict(split: Sides, change: str, pairs: bool) -> None:
     n = split.test.num_nodes
     public = split.test
     if change == "no words":
         public = dataclasses.replace(public, features=sp.csr_array(public.features.shape, dtype=np.float32))
     else:
         public = dataclasses.replace(public, adjacency=sp.csr_array((n, n), dtype=np.float32))
-    plan = planned(dataclasses.replace(split, test=public), pairs=pairs)
+    plan = planned(split._replace(test=public), pairs=pairs)
     found = features.predict(plan, features.start(plan, np.random.default_rng(0)), public)
     assert found.shape == (n, public.num_classes)
     assert np.isfinite(found).all()
 
 
-def test_a_tiny_budget_and_none_at_all_run(split: splits.Split) -> None:
+def test_a_tiny_budget_and_none_at_all_run(split: Sides) -> None:
     assert math.isfinite(planned(split, 1e-3).schedule.releases[0].mechanism.std)  # type: ignore[attr-defined]
     bare = planned(split, math.inf)
     assert isinstance(bare.schedule.releases[0].mechanism, Disclose)

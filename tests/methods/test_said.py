@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from fedgraph import data, plugins, seeds
-from fedgraph.data.base import splits
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Plan
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.types import Graph
-from tests.public_facts import public_facts
+from tests.public_facts import public_facts, sides
 
 
 def plan_of(name: str, graph: Graph, epsilon: float, from_rows: bool = False) -> Plan:
-    split = splits.inductive_split(graph, 0.8, seeds.generator(0, "split"))
+    split = sides(graph, 0.8, seeds.generator(0, "split"))
     n = split.train.num_nodes
     facts = public_facts(n, graph.num_features, graph.num_classes, (n,), Viewer.CURATOR_TRUSTED, None, split.test)
     module = plugins.load("methods", name)

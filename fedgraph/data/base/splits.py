@@ -7,8 +7,6 @@ whole parts of a balanced cut of the graph are taken, as DPAR's released code do
 spectral bisection). Parts are made of communities, so training and test then differ in their classes.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -17,20 +15,6 @@ from fedgraph.types import Graph, Masks
 
 NUM_PARTS = 9  # of DPAR's released code
 POWER_STEPS = 300  # an approximate second eigenvector orders well enough
-
-
-@dataclass(frozen=True, eq=False)
-class InductiveSplit:
-    """train, test: graphs on disjoint node sets. train_nodes, test_nodes: int64, the global id of each of their rows.
-
-    num_cut_edges: undirected edges of the whole graph that joined the two and are in neither.
-    """
-
-    train: Graph
-    test: Graph
-    train_nodes: np.ndarray
-    test_nodes: np.ndarray
-    num_cut_edges: int
 
 
 def random_split(num_nodes: int, train_fraction: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -70,15 +54,7 @@ def per_class_split(graph: Graph, train: int, validation: int, rng: np.random.Ge
     return found
 
 
-def inductive_split(graph: Graph, train_fraction: float, rng: np.random.Generator) -> InductiveSplit:
-    """The graph cut in two at random; see :func:`random_split` for the sizes and errors."""
-    train_nodes, test_nodes = random_split(graph.num_nodes, train_fraction, rng)
-    train, test = graph.induced(train_nodes), graph.induced(test_nodes)
-    cut = graph.num_edges - train.num_edges - test.num_edges
-    return InductiveSplit(train, test, train_nodes, test_nodes, cut)
-
-
-def part_split(graph: Graph, rng: np.random.Generator) -> InductiveSplit:
+def part_split(graph: Graph, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The graph cut into nine balanced parts: seven train, one tests, one is dropped (DPAR's released code).
 
     Which part does what is drawn by ``rng``. Raises ``DataError`` for fewer than nine nodes.
@@ -87,12 +63,8 @@ def part_split(graph: Graph, rng: np.random.Generator) -> InductiveSplit:
         raise DataError(f"cannot cut {graph.num_nodes} node(s) into {NUM_PARTS} parts; allowed: {NUM_PARTS} or more")
     pieces = balanced_parts(graph.adjacency, NUM_PARTS, rng)
     order = rng.permutation(NUM_PARTS)
-    train_nodes = np.sort(np.concatenate([pieces[i] for i in order[: NUM_PARTS - 2]]))
-    test_nodes = np.sort(pieces[order[-1]])
-    train, test = graph.induced(train_nodes), graph.induced(test_nodes)
-    kept = np.union1d(train_nodes, test_nodes)
-    cut = graph.induced(kept).num_edges - train.num_edges - test.num_edges
-    return InductiveSplit(train, test, train_nodes, test_nodes, cut)
+    train = np.sort(np.concatenate([pieces[i] for i in order[: NUM_PARTS - 2]]))
+    return train, np.sort(pieces[order[-1]])
 
 
 def balanced_parts(adjacency: sp.csr_array, count: int, rng: np.random.Generator) -> list[np.ndarray]:
