@@ -135,11 +135,6 @@ def couplings(
     return results, [plan if i <= j else plan.T for plan, (i, j) in zip(found, asked, strict=True)]
 
 
-def discrepancy(first: MetricSpace, second: MetricSpace, options: GromovOptions = GromovOptions()) -> float:
-    """One pair's value."""
-    return float(solve_pairs([first, second], np.array([[0, 1]]), options).value[0])
-
-
 def pot_gw(
     first: MetricSpace, second: MetricSpace, options: GromovOptions, start: np.ndarray | None = None
 ) -> tuple[float, bool, int, np.ndarray]:

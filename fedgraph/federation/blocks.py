@@ -17,7 +17,7 @@ from fedgraph.federation.messages import BlockMessage, ClientMessage, Holding
 from fedgraph.methods.base import Plan
 from fedgraph.methods.base.seen import FEW, colluding
 from fedgraph.privacy.desk import Summed, summed
-from fedgraph.privacy.lines import Line, Release, joined
+from fedgraph.privacy.lines import Line, Release, fewest_lines
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
 
@@ -68,7 +68,7 @@ def of_clients(block: int, messages: Iterable[ClientMessage], round_: int) -> Bl
         _require_alike(message, released)
         for name, value in message.released.items():
             released[name] = summed(released[name], value)
-    return BlockMessage(block, 1, round_, released or {}, count, joined(lines))
+    return BlockMessage(block, 1, round_, released or {}, count, fewest_lines(lines))
 
 
 def added(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
@@ -104,7 +104,7 @@ def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
     both = {n: summed(one[n], two[n]) if n in one and n in two else names[n] for n in names}
     width = right.first + right.width - left.first
     clients = left.num_clients + right.num_clients
-    return BlockMessage(left.first, width, left.round, both, clients, joined((*left.lines, *right.lines)))
+    return BlockMessage(left.first, width, left.round, both, clients, fewest_lines((*left.lines, *right.lines)))
 
 
 def _require_alike(message: ClientMessage, known: dict[str, Summed]) -> None:

@@ -15,7 +15,7 @@ from fedgraph.federation.union import union
 from fedgraph.methods.base import Plan, Streams, block_path, client_path, kinds
 from fedgraph.privacy.desk import Desk, Released, summed
 from fedgraph.privacy.ledger import account_name
-from fedgraph.privacy.lines import Line, Release, joined
+from fedgraph.privacy.lines import Line, Release, fewest_lines
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.units import Viewer
@@ -97,7 +97,7 @@ def _run_block(block: int, clients: range, held: Held, job: Job, model: Model, r
     if work is None:
         return of_clients(block, one_by_one, round_)
     sums = {name: summed(None, value) for name, value in released.items()}
-    return BlockMessage(block, 1, round_, sums, len(clients), joined(entries))
+    return BlockMessage(block, 1, round_, sums, len(clients), fewest_lines(entries))
 
 
 def _at_once(

@@ -18,7 +18,7 @@ from fedgraph.federation.secure import server as masks_at_server
 from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.ledger import account_name
-from fedgraph.privacy.lines import Line, joined
+from fedgraph.privacy.lines import Line, fewest_lines
 from fedgraph.privacy.mechanisms.noise import Disclose
 
 _runs = itertools.count()  # makes every run's workspace at the workers its own
@@ -130,7 +130,7 @@ def run(
     job = Job(name, root, stream, plan, plan.fingerprint, attendance, masks, starts)
     last = on_the_way(job, first, range(plan.schedule.shared_rounds, plan.schedule.rounds))
     receipts = (*(first.receipts if first is not None else ()), *last.receipts)
-    releases = joined(dataclasses.replace(r, cell=name) for receipt in receipts for r in receipt.releases)
+    releases = fewest_lines(dataclasses.replace(r, cell=name) for receipt in receipts for r in receipt.releases)
     together = attendance is None and client.computes_together(plan)
     noisy = any(not isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     notes = (ONE_DRAW,) if noisy and together else ()

@@ -11,7 +11,7 @@ from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import blocks
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Receipt
 from fedgraph.methods.base import Inbox, Plan, State, kinds, seen
-from fedgraph.privacy.lines import joined
+from fedgraph.privacy.lines import fewest_lines
 from fedgraph.privacy.units import Viewer
 
 
@@ -63,7 +63,8 @@ def merge_parts(
         own = _of_colluders([m for m in messages if isinstance(m, ClientMessage)], job.plan)
         after = State(after.model, after.memory, (*state.seen, (state.model, replace(inbox, colluding=own))))
     up = max(_bytes(part.value for part in m.released.values()) for m in messages)
-    receipt = Receipt(round_, joined(entry for m in messages for entry in m.lines), _bytes(state.model.values()), up, finished)
+    released = fewest_lines(entry for m in messages for entry in m.lines)
+    receipt = Receipt(round_, released, _bytes(state.model.values()), up, finished)
     return after, receipt
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.events import Composed, Event, Repeated
-from fedgraph.privacy.lines import Line, joined, members
+from fedgraph.privacy.lines import Line, fewest_lines, members
 from fedgraph.privacy.lines import Release as Release
 from fedgraph.privacy.units import Protection
 
@@ -99,7 +99,7 @@ class Ledger:
                 raise PrivacyError(f"a release for cell {release.cell!r}, whose account was never opened")
             by_cell.setdefault(release.cell, []).append(release)
         for cell, added in by_cell.items():
-            self._lines[cell] = joined((*self._lines.get(cell, ()), *added))
+            self._lines[cell] = fewest_lines((*self._lines.get(cell, ()), *added))
 
     def merge(self, other: Ledger) -> None:
         """Add everything of ``other``."""

@@ -101,7 +101,7 @@ def length(spans: Spans) -> int:
     return sum(last - first + 1 for first, last in spans)
 
 
-def joined(releases: Iterable[Release | Line]) -> tuple[Line, ...]:
+def fewest_lines(releases: Iterable[Release | Line]) -> tuple[Line, ...]:
     """The same releases in as few lines as one pass over rounds finds, in the order of their first rounds.
 
     First, equal releases of the same rounds become one line over clients; then equal lines of several rounds become one.

@@ -15,7 +15,7 @@ from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Composed, Gaussian, Repeated, Unprotected
 from fedgraph.privacy.explain import explain
 from fedgraph.privacy.ledger import Account, Ledger, Release
-from fedgraph.privacy.lines import joined
+from fedgraph.privacy.lines import fewest_lines
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 PROTECTION = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.COUNTS_PUBLIC,))
@@ -163,7 +163,7 @@ def test_lines_say_exactly_what_was_released():
 
 
 def test_a_hundred_rounds_of_ten_thousand_clients_stay_under_a_megabyte():
-    per_round = [joined(release(c, r) for c in range(10_000)) for r in range(3)]
+    per_round = [fewest_lines(release(c, r) for c in range(10_000)) for r in range(3)]
     pickled = sum(len(pickle.dumps(lines)) for lines in per_round)
     assert pickled / 3 * 100 < 1e6
     ledger = Ledger([OPEN], (line for r in range(100) for line in [replace(per_round[0][0], rounds=((r, r),))]))

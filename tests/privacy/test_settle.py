@@ -12,7 +12,7 @@ from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Gaussian, Repeated, SampledOnce
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.privacy.lines import Release, joined
+from fedgraph.privacy.lines import Release, fewest_lines
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import L2Ball
 from fedgraph.privacy.settle import Guarantee, Promise, again, price_of, settle
@@ -25,7 +25,7 @@ DELTA = 1e-5
 
 def released(*entries):
     """(path, client, round, noise multiplier) …"""
-    return joined(Release("c", path, client, round_, "g", Gaussian(sigma)) for path, client, round_, sigma in entries)
+    return fewest_lines(Release("c", path, client, round_, "g", Gaussian(sigma)) for path, client, round_, sigma in entries)
 
 
 LINES = released(*(("model", c, r, 4.0 + c) for c in range(3) for r in range(5)), ("embedding", 1, 5, 2.0))

@@ -185,8 +185,3 @@ def linker(name: str) -> Linker:
 def embedder(name: str) -> Embedder:
     """The embedder called ``name``. The scenario was refused before this if it is none."""
     return cast(Embedder, plugins.load("methods", name))
-
-
-def received(state: State) -> State[Received]:
-    """The state of an embedder. The scenario was refused before this if the method is none."""
-    return cast("State[Received]", state)

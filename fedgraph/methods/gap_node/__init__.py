@@ -27,7 +27,7 @@ from fedgraph.methods import base
 from fedgraph.methods.base.node_caps import Caps, Hops, aggregate, plan_of
 from fedgraph.methods.gap_node.evidence import evidence, reads_rounds
 from fedgraph.methods.gap_node.params import Params
-from fedgraph.methods.gap_node.rows import Made, Stage, Work, joined, rows_of, sent
+from fedgraph.methods.gap_node.rows import Made, Stage, Work, noisy_rows, rows_of, sent
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.sensitivity import kernel_name
 from fedgraph.privacy.units import Unit
@@ -101,7 +101,7 @@ def client(
     stage: Stage = "encoder" if round_ < plan.made.first else "classifier"
     hops: dict[str, Released] = {}
     shown = hops if plan.watch.opened else None
-    x = work.x if stage == "encoder" else joined(plan, work, model, round_, streams, desk, shown)
+    x = work.x if stage == "encoder" else noisy_rows(plan, work, model, round_, streams, desk, shown)
 
     def gradient() -> np.ndarray:
         mask = poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))

@@ -57,7 +57,7 @@ class Work:
     hops: dict[str, DenseMatrix] = field(default_factory=dict)
 
 
-def joined(
+def noisy_rows(
     plan: Plan[Params, Made],
     work: Work,
     model: Mapping[str, np.ndarray],
