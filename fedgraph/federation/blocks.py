@@ -10,7 +10,6 @@ A federation of at most ``FEW`` clients has one client per block, and every mess
 
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Holding
@@ -45,7 +44,7 @@ def piece(partition: Partition, blocks: Sequence[int]) -> Holding:
     return Holding({client: partition.subgraphs[client] for block in blocks for client in cut[block]})
 
 
-def adds_up(plan: Plan[Any, Any]) -> bool:
+def adds_up(plan: Plan) -> bool:
     """Whether sums over blocks travel in place of single messages: where nobody reads single ones."""
     if plan.facts.sizes.num_clients <= FEW:
         return False

@@ -60,16 +60,16 @@ class Outcome:
     releases: tuple[Line, ...]
     notes: tuple[str, ...] = ()
     sizes: tuple[tuple[int, int], ...] = ()
-    kept: tuple[tuple[int, State[Any]], ...] = ()
+    kept: tuple[tuple[int, State], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Advanced:
     """Where a training stands after some rounds. kept: as ``Outcome.kept``."""
 
-    state: State[Any]
+    state: State
     receipts: tuple[Receipt, ...]
-    kept: tuple[tuple[int, State[Any]], ...]
+    kept: tuple[tuple[int, State], ...]
 
 
 @dataclass(eq=False)
@@ -150,7 +150,7 @@ def advance(
     state = clients.seal(server.begin(job)) if before is None else before.state
     begun: dict[int, Any] = {}  # models with which some client may have begun
     receipts: list[Receipt] = []
-    kept: list[tuple[int, State[Any]]] = []
+    kept: list[tuple[int, State]] = []
     for round_ in rounds:
         if job.masks is not None:
             after, receipt = _behind_masks(clients, num_blocks, partition, handle, job, state, round_)
@@ -173,8 +173,8 @@ def advance(
 
 
 def _behind_masks(
-    clients: Clients, num_blocks: int, partition: Any, handle: Any, job: Job, state: State[Any], round_: int
-) -> tuple[State[Any], Receipt]:
+    clients: Clients, num_blocks: int, partition: Any, handle: Any, job: Job, state: State, round_: int
+) -> tuple[State, Receipt]:
     """One round whose sums are hidden: keys, shares, hidden values, and shares given back (``federation.secure``)."""
     boards = clients.ask(masks_at_client.advertise, num_blocks, handle, round_)
     letters = clients.ask(masks_at_client.share, num_blocks, handle, round_, *boards)

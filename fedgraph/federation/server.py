@@ -15,16 +15,16 @@ from fedgraph.privacy.lines import fewest_lines
 from fedgraph.privacy.units import Viewer
 
 
-def begin(job: Job) -> State[Any]:
+def begin(job: Job) -> State:
     """The state before round 0; its model is broadcast."""
     method = kinds.method(job.plan.method)
-    state: State[Any] = method.start(job.plan, seeds.generator(job.root, *(job.starts or job.stream), "start"))
+    state: State = method.start(job.plan, seeds.generator(job.root, *(job.starts or job.stream), "start"))
     return state
 
 
 def merge(
-    job: Job, state: State[Any], round_: int, *parts: Sequence[ClientMessage] | Sequence[BlockMessage]
-) -> tuple[State[Any], Receipt]:
+    job: Job, state: State, round_: int, *parts: Sequence[ClientMessage] | Sequence[BlockMessage]
+) -> tuple[State, Receipt]:
     """(next state, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
 
     Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
@@ -36,11 +36,11 @@ def merge(
 
 def merge_parts(
     job: Job,
-    state: State[Any],
+    state: State,
     round_: int,
     parts: Sequence[Sequence[ClientMessage] | Sequence[BlockMessage]],
     opened: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = lambda sums: sums,
-) -> tuple[State[Any], Receipt]:
+) -> tuple[State, Receipt]:
     """``merge``. opened: what the sums stand for."""
     messages = sorted((m for part in parts for m in part), key=lambda m: m.first)
     finished = sum(m.num_clients for m in messages)
@@ -68,7 +68,7 @@ def merge_parts(
     return after, receipt
 
 
-def _of_colluders(messages: Sequence[ClientMessage], plan: Plan[Any, Any]) -> dict[str, np.ndarray]:
+def _of_colluders(messages: Sequence[ClientMessage], plan: Plan) -> dict[str, np.ndarray]:
     """What the plan's colluding clients sent, summed: they know it, and an attack that reads sums may take it off."""
     own = [m for m in messages if m.client in seen.colluding(plan)]
     names = {name for m in own for name in m.released}
@@ -79,7 +79,7 @@ def _bytes(arrays: Iterable[Any]) -> int:
     return sum(int(np.asarray(array).nbytes) for array in arrays)
 
 
-def _require_finite(state: State[Any], round_: int) -> None:
+def _require_finite(state: State, round_: int) -> None:
     """``RuntimeFailure`` where learning diverged: even such a model has a largest score, so it would get an accuracy."""
     for name, value in state.model.items():
         if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():

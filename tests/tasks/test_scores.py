@@ -8,6 +8,7 @@ from sklearn import metrics
 
 from fedgraph.audit import one_run
 from fedgraph.tasks.base.measures import (
+    area_under_roc,
     average_precision,
     calibration_error,
     macro_f1,
@@ -73,6 +74,7 @@ def test_measures_are_those_of_scikit_learn_with_many_ties_and_few(levels: int) 
         right = rng.random(60) < rng.uniform(0.05, 0.95)
         right[:2] = True, False
         chances = rng.integers(levels, size=60) / levels
+        assert area_under_roc(right, chances) == one_run.area(chances, right)
         assert one_run.area(chances, right) == pytest.approx(metrics.roc_auc_score(right, chances), abs=1e-12)
         assert average_precision(right, chances) == pytest.approx(metrics.average_precision_score(right, chances), abs=1e-12)
         truth, named = rng.integers(4, size=60), rng.integers(1, 6, size=60)

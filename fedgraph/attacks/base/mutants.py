@@ -162,18 +162,18 @@ def _score(whole: Whole, played: mutant_games.Game, world: Partition, path: tupl
     return played.read(seen_as, state)
 
 
-def _seen_by_server(plan: Plan[Any, Any]) -> Guarantee:
+def _seen_by_server(plan: Plan) -> Guarantee:
     hidden = ("ideal-secure-aggregation", "one-colluder")
     kept = tuple(a for a in plan.guarantee.protection.assumptions if a.value not in hidden)
     protection = replace(plan.guarantee.protection, viewer=Viewer.SERVER, assumptions=kept)
     return replace(plan.guarantee, protection=protection)
 
 
-def _trained(whole: Whole, plan: Plan[Any, Any], world: Partition, path: tuple[int | str, ...]) -> State[Any]:
+def _trained(whole: Whole, plan: Plan, world: Partition, path: tuple[int | str, ...]) -> State:
     """All rounds, by the method's own client and server, through a door that does what the case says."""
     method = plugins.load("methods", plan.method)
     releases = tuple(_as_broken(whole, plan, r) for r in plan.schedule.releases)
-    state: State[Any] = method.start(plan, seeds.generator(0, "mutants", "start"))
+    state: State = method.start(plan, seeds.generator(0, "mutants", "start"))
     works = [method.prepare(plan, s) for s in world.subgraphs]
     seen: list[Any] = []
     digests: list[dict[str, str]] = [{} for _ in works]
@@ -196,7 +196,7 @@ def _trained(whole: Whole, plan: Plan[Any, Any], world: Partition, path: tuple[i
     return state
 
 
-def _as_broken(whole: Whole, plan: Plan[Any, Any], release: PlannedRelease) -> PlannedRelease:
+def _as_broken(whole: Whole, plan: Plan, release: PlannedRelease) -> PlannedRelease:
     """The release as the door really makes it."""
     mechanism = release.mechanism
     if not isinstance(mechanism, GaussianNoise) or not whole.broken:

@@ -10,7 +10,6 @@ A release without noise becomes a fixed-point number of 64 bits, 40 of them afte
 
 import dataclasses
 import math
-from typing import Any
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Budget, Plan
@@ -30,7 +29,7 @@ _LEAST_RESOLUTION = 4
 CARRIED_OUT = Assumption.MASKED_SECURE_AGGREGATION
 
 
-def masked(plan: Plan[Any, Any], budget: Budget, dimension: int, resolution: int | None = None) -> Plan[Any, Any]:
+def masked(plan: Plan, budget: Budget, dimension: int, resolution: int | None = None) -> Plan:
     """``plan`` behind masks. dimension: numbers in one message.
 
     ``PrivacyError`` where a release is neither a plain Gaussian sum nor unprotected, or where nobody would be hidden.
@@ -65,14 +64,14 @@ def masked(plan: Plan[Any, Any], budget: Budget, dimension: int, resolution: int
     )
 
 
-def _plain(plan: Plan[Any, Any], release: PlannedRelease) -> PlannedRelease:
+def _plain(plan: Plan, release: PlannedRelease) -> PlannedRelease:
     largest = 2.0 ** (PLAIN_BITS - 2) / plan.facts.sizes.num_clients  # so that the sum is below half of the modulus
     reason = release.mechanism.reason if isinstance(release.mechanism, Disclose) else ""
     return dataclasses.replace(release, mechanism=PlainShare(2.0**-FRACTION_BITS, PLAIN_BITS, largest, reason))
 
 
 def _noisy(
-    plan: Plan[Any, Any], release: PlannedRelease, budget: Budget, dimension: int, honest: int, resolution: int | None
+    plan: Plan, release: PlannedRelease, budget: Budget, dimension: int, honest: int, resolution: int | None
 ) -> PlannedRelease:
     mechanism, priced = release.mechanism, release.event
     if not (isinstance(mechanism, GaussianNoise) and isinstance(priced, Gaussian)):

@@ -14,7 +14,7 @@ from fedgraph.methods.base import State
 from fedgraph.privacy.mechanisms.integer_shares import word
 
 
-def merge(job: Job, state: State[Any], round_: int, num_sent: int, num_boards: int, *given: Any) -> tuple[State[Any], Receipt]:
+def merge(job: Job, state: State, round_: int, num_sent: int, num_boards: int, *given: Any) -> tuple[State, Receipt]:
     """As ``federation.server.merge``. given: what the workers sent, the boards of public keys, the answers."""
     sent, boards, answers = given[:num_sent], given[num_sent : num_sent + num_boards], given[num_sent + num_boards :]
     now = protocol.round_of(job, round_)

@@ -8,7 +8,6 @@ without noise gets exact counts by the same way. This module runs as a method do
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -179,7 +178,7 @@ def client(
     return {"counts": desk.release(PATH, column_counts.positions(work, model["brackets"]))}
 
 
-def server(plan: Plan, state: State[Any], inbox: Inbox) -> State[ColumnRanks | None]:
+def server(plan: Plan, state: State, inbox: Inbox) -> State[ColumnRanks | None]:
     """Narrower brackets; after the last round the ranks."""
     brackets, counts = state.model["brackets"], inbox.sums["counts"]
     if inbox.round == ROUNDS - 1 and plan.facts.columns is not None:

@@ -137,7 +137,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
     metrics = measures.measures(answers, setting.truth)
 
-    def accuracy(state: State[Any]) -> float:
+    def accuracy(state: State) -> float:
         return measures.measures(method.predict(made, state, asked), setting.truth)["accuracy"]
 
     artefacts: dict[str, np.ndarray] = {}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ class Curve:
     """
 
     points: int
-    plan: Plan[Any, Any]
+    plan: Plan
     method: kinds.Classifier
 
     @property
@@ -28,8 +27,6 @@ class Curve:
             return frozenset()
         return frozenset(int(r) for r in np.linspace(0, many, min(self.points, many) + 1).round()[1:])
 
-    def points_of(
-        self, kept: Sequence[tuple[int, State[Any]]], accuracy: Callable[[State[Any]], float]
-    ) -> tuple[tuple[int, float], ...]:
+    def points_of(self, kept: Sequence[tuple[int, State]], accuracy: Callable[[State], float]) -> tuple[tuple[int, float], ...]:
         """(round, accuracy) of each kept state (``federation.rounds.Outcome``)."""
         return tuple((round_, accuracy(state)) for round_, state in kept)

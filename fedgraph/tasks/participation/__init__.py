@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field, PositiveFloat, model_validator
@@ -154,7 +154,7 @@ def alone(params: Params, cell: Cell) -> bool:
     return cell.world.kind is not Kind.TOGETHER
 
 
-def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Any]:
+def plan(params: Params, cell: Cell, context: Context) -> Plan:
     """The plan of the cell's world; of ``alone``, the largest client's."""
     federation = _federation(params, cell.seed, context)
     client = int(np.argmax([s.nodes.size for s in federation.partition.subgraphs]))
@@ -239,7 +239,7 @@ def _holding(params: Params, cell: Cell, context: Context, client: int = 0) -> H
     return _key(params, cell.seed, context), cell.world.holding, client if cell.world == ALONE else None
 
 
-def _planned(params: Params, cell: Cell, federation: joining.Federation, world: DealtWorld) -> Plan[Any, Any]:
+def _planned(params: Params, cell: Cell, federation: joining.Federation, world: DealtWorld) -> Plan:
     spec = next(s for s in params.methods if s["method"] == cell.method and grid.variant(s) == cell.variant)
     method = kinds.classifier(cell.method)
     training.require_answers(world.setting, method, cell, params.protocol)

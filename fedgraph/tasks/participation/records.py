@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -93,7 +92,7 @@ class Found:
         return found if self.alerts is None else found | measures.alerts(scores, truth, self.alerts, self.positive)
 
     def records(
-        self, world: World, scores: np.ndarray, asked: protocols.Setting, made: Plan[Any, Any], done: Trained
+        self, world: World, scores: np.ndarray, asked: protocols.Setting, made: Plan, done: Trained
     ) -> list[ClientResult]:
         """Of one training of many clients: of each client, or of the one that was left out."""
         left, toward = world.without, made.guarantee.protection.viewer.words
@@ -140,7 +139,7 @@ class Found:
         return self.records_of_all("personalised", after, prices, toward)
 
     def tuned(
-        self, made: Plan[Any, Any], method: kinds.Classifier, asked: Graph, done: Trained, rng: np.random.Generator
+        self, made: Plan, method: kinds.Classifier, asked: Graph, done: Trained, rng: np.random.Generator
     ) -> list[ClientResult]:
         """Each client with the shared weights after steps on its own labelled nodes. asked: all test nodes."""
         after: np.ndarray | None = None
@@ -195,7 +194,7 @@ def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generato
 
 def outcome(
     cell: Cell,
-    made: Plan[Any, Any],
+    made: Plan,
     done: Trained,
     records: list[ClientResult],
     metrics: dict[str, float],
