@@ -334,7 +334,7 @@ def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(librar
             door = Desk("cell", block[0], round_, plan.schedule.releases, np.random.default_rng(0), together=block)
             door.release("model", np.zeros(1))
             doors += door.entries
-        lines += blocks.joined(doors)
+        lines += blocks.fewest_lines(doors)
     settled = settle(plan.guarantee, plan.schedule.releases)
     ledger = Ledger([settled.account("cell", plan.guarantee)], lines)
     assert len(ledger) == 1_000_000, "every release is accounted for"

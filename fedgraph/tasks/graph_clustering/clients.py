@@ -98,9 +98,7 @@ def centres_of(partition: Partition) -> np.ndarray:
 
 def without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
     """The same clients, with the labels of ``nodes`` hidden from each of them: a centre is in its neighbours' networks, too."""
-    hidden = [np.where(np.isin(s.nodes, nodes), -1, s.graph.labels) for s in partition.subgraphs]
-    parts = zip(partition.subgraphs, hidden, strict=True)
-    return replace(partition, subgraphs=tuple(replace(s, graph=replace(s.graph, labels=labels)) for s, labels in parts))
+    return partition.with_graphs(lambda s: replace(s.graph, labels=np.where(np.isin(s.nodes, nodes), -1, s.graph.labels)))
 
 
 def public_of(params: Params, seed: int, context: Context) -> Graph | None:

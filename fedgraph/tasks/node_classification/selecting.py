@@ -26,7 +26,7 @@ from fedgraph.methods.base import Plan, Reads, Schedule, Sums, kinds
 from fedgraph.privacy.accounting import calibrate, selection
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Selected
-from fedgraph.privacy.lines import joined
+from fedgraph.privacy.lines import fewest_lines
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import Rows, sensitivity_l2
 from fedgraph.privacy.settle import client_events, settle
@@ -190,7 +190,7 @@ class Selecting:
             return (which, fitted), self.judges.right(fitted)
 
         (which, best), score = door.choose(PATH, trial)
-        lines, guarantee = joined(door.entries), replace(priced.plan.guarantee, promises=best.done.guarantee.promises)
+        lines, guarantee = fewest_lines(door.entries), replace(priced.plan.guarantee, promises=best.done.guarantee.promises)
         outcome = replace(best.done.outcome, releases=lines)
         choices, judges = self.select.choices, self.judges.rows.size
         share = score.value.item() / judges
