@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.linalg import subspace_angles
 
 from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
 from fedgraph.learning.propagation.propagate import personalised_pagerank
+from fedgraph.learning.views import projection
 from fedgraph.learning.views.projection import (
     ProjectedRows,
     coordinates,
@@ -118,6 +120,27 @@ def test_projected_rows_have_the_products_of_a_feature_matrix() -> None:
     assert torch.allclose(dense @ weight, sparse @ weight, atol=1e-5)
     assert torch.allclose(dense.gradient(error), sparse.gradient(error), atol=1e-5)
     assert torch.allclose(dense.squared_norms, sparse.squared_norms, atol=1e-5)
+
+
+def test_rows_that_are_too_many_for_double_precision_go_there_by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((700, 5)).astype(np.float32)
+    error = torch.tensor(rng.standard_normal((700, 3)))
+    whole = ProjectedRows(rows).gradient(error)
+    monkeypatch.setattr(projection, "DOUBLED", 100)
+    parts = ProjectedRows(rows).gradient(error)
+    assert parts.dtype == torch.float64
+    assert torch.allclose(parts, whole, rtol=0, atol=1e-12), "single precision would be off by 1e-6"
+
+
+def test_rows_that_do_not_fit_say_so_first(public: Graph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    basis = public_basis(public, 8)
+    told = tmp_path / "meminfo"
+    monkeypatch.setattr(projection, "MEMORY", told)
+    assert coordinates(public.features, basis).any(), "a system that tells nothing refuses nothing"
+    told.write_text("MemTotal: 4 kB\nMemAvailable: 4 kB\n")
+    with pytest.raises(MemoryError, match="give a smaller 'projection'"):
+        coordinates(public.features, basis)
 
 
 def test_curvature_is_the_damped_inverse_of_the_public_second_moment(public: Graph) -> None:

@@ -10,6 +10,7 @@ from scipy.special import softmax
 
 ROWS = 2048  # rows whose similarities are held at a time
 SURE = 2.0  # standard deviations that a coupling must be away from what chance alone makes of it
+COMPARED = 40_000  # rows up to which each is compared with all; of more, with a fixed sample of a quarter of this many
 
 
 def mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]], rounds: int) -> np.ndarray:
@@ -98,18 +99,27 @@ def doubt(scores: np.ndarray) -> float:
 def look_alikes(rows: np.ndarray, count: int) -> sp.csr_array:
     """Row-stochastic [n, n]: each row's ``count`` nearest others by inner product (fewer where there are none).
 
-    rows: float32 [n, k], of unit norm or zero. A zero row has no look-alikes and is nobody's.
+    rows: float32 [n, k], of unit norm or zero. A zero row has no look-alikes and is nobody's. Of more than ``COMPARED``
+    rows only a fixed sample can be look-alikes, so that time grows with n and not with its square.
     """
     n = rows.shape[0]
     count = min(count, n - 1)
     if count < 1:
         return sp.csr_array((n, n), dtype=np.float32)
+    others = np.arange(n)
+    if n > COMPARED:
+        others = np.sort(np.random.default_rng(0).choice(n, COMPARED // 4, replace=False))
+    columns = np.full(n, -1)
+    columns[others] = np.arange(others.size)
+    compared = rows[others].T
     nearest, likeness = np.empty((n, count), dtype=np.int64), np.empty((n, count), dtype=np.float32)
     for first in range(0, n, ROWS):
-        block = rows[first : first + ROWS] @ rows.T
-        block[np.arange(len(block)), first + np.arange(len(block))] = -np.inf
-        nearest[first : first + ROWS] = np.argpartition(-block, count - 1, axis=1)[:, :count]
-        likeness[first : first + ROWS] = np.take_along_axis(block, nearest[first : first + ROWS], axis=1)
+        block = rows[first : first + ROWS] @ compared
+        own = columns[first : first + ROWS]
+        block[np.flatnonzero(own >= 0), own[own >= 0]] = -np.inf
+        found = np.argpartition(-block, count - 1, axis=1)[:, :count]
+        nearest[first : first + ROWS] = others[found]
+        likeness[first : first + ROWS] = np.take_along_axis(block, found, axis=1)
     keep = likeness > 0
     weights = keep / np.maximum(keep.sum(axis=1, keepdims=True), 1)
     found = sp.csr_array((weights.ravel(), nearest.ravel(), np.arange(n + 1) * count), shape=(n, n), dtype=np.float32)

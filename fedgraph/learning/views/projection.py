@@ -9,7 +9,9 @@ uses. No private row enters any of it, so it is free.
 
 from __future__ import annotations
 
+import contextlib
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,15 +22,27 @@ from fedgraph.learning.propagation.propagate import row_stochastic
 from fedgraph.types import Graph
 
 OVERSAMPLED, PASSES = 50, 2  # of the randomised SVD (Halko, Martinsson & Tropp 2011)
+ROWS = 1 << 16  # rows of which temporary copies are held at a time
+PART = 1 << 8  # rows that go to double precision at a time, within the processor's cache
+MEMORY = Path("/proc/meminfo")
+DOUBLED = 1 << 26  # numbers up to which dense rows are kept in double precision, too (half a gigabyte)
 
 
 class ProjectedRows(FeatureMatrix):
-    """Dense rows [n, k] with the products of ``FeatureMatrix``."""
+    """Dense rows [n, k] with the products of ``FeatureMatrix``; many of them go to double precision by parts."""
 
     def __init__(self, rows: np.ndarray) -> None:
-        self.forward = torch.tensor(rows, dtype=torch.float32, device=device())
+        self.forward = torch.as_tensor(rows, dtype=torch.float32, device=device())
         self.transposed = self.forward.T
-        self.squared_norms = self.forward.double().square().sum(dim=1)
+        self.squared_norms = torch.cat([part.double().square().sum(dim=1) for part in self.forward.split(ROWS)])
+
+    def gradient(self, error: torch.Tensor) -> torch.Tensor:
+        if error.dtype != torch.float64 or self.forward.numel() <= DOUBLED:
+            return super().gradient(error)
+        found = torch.zeros((self.forward.shape[1], error.shape[1]), dtype=torch.float64, device=error.device)
+        for part, off in zip(self.forward.split(PART), error.split(PART), strict=True):
+            found += part.double().T @ off
+        return found
 
 
 def counts_words(public: Graph) -> bool:
@@ -75,13 +89,29 @@ def smoothed(over: sp.csr_array, block: np.ndarray, alpha: float, steps: int) ->
 
 
 def unit_or_zero(rows: np.ndarray, least: float) -> np.ndarray:
-    """Each row divided by its norm, float32 [n, k]; a row whose norm is at most ``least`` (rounding only) becomes zero."""
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > least)
+    """``rows`` (float32 [n, k]), each divided by its norm in place; a norm of at most ``least`` (rounding) makes zeros."""
+    for first in range(0, len(rows), ROWS):
+        part = rows[first : first + ROWS]
+        norms = np.linalg.norm(part, axis=1, keepdims=True)
+        np.divide(part, norms, out=part, where=norms > least)
+        part[norms[:, 0] <= least] = 0
+    return rows
+
+
+def require_room(num_rows: int, num_directions: int) -> None:
+    """``MemoryError`` where dense rows, and twice as much for work on them, exceed the free memory that Linux tells."""
+    needed = 3 * 4 * num_rows * num_directions
+    with contextlib.suppress(OSError, StopIteration):
+        line = next(text for text in MEMORY.read_text().splitlines() if text.startswith("MemAvailable:"))
+        free = 1024 * int(line.split()[1])
+        if needed > free:
+            wide = f"{num_rows:,} rows in {num_directions} directions"
+            raise MemoryError(f"{wide} need {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free: give a smaller 'projection'")
 
 
 def coordinates(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
     """Unit rows of ``features`` · basis, float32 [n, k]. Every row is on its own; one outside the basis becomes zero."""
+    require_room(features.shape[0], basis.shape[1])
     rows = np.asarray(unit_rows(features) @ basis, dtype=np.float32)
     return unit_or_zero(rows, 1e-6 * np.abs(basis).max())
 
@@ -98,6 +128,10 @@ def public_curvature(rows: np.ndarray, bias_scale: float, damping: float) -> np.
     (Böhning 1992). Public rows estimate S, so a step preconditioned by this matrix is a damped Newton step whose
     only private part is the gradient.
     """
-    rows = np.hstack([rows, np.full((rows.shape[0], 1), bias_scale, dtype=np.float32)]).astype(np.float64)
-    second = rows.T @ rows / rows.shape[0]
+    second = np.zeros((rows.shape[1] + 1, rows.shape[1] + 1))
+    for first in range(0, len(rows), ROWS):
+        part = rows[first : first + ROWS]
+        part = np.hstack([part, np.full((part.shape[0], 1), bias_scale, dtype=np.float32)]).astype(np.float64)
+        second += part.T @ part
+    second /= rows.shape[0]
     return np.linalg.inv(second + damping * np.eye(len(second))).astype(np.float32)

@@ -23,6 +23,7 @@ NODES = 3.0  # s is at most this many times the number of nodes: beyond it, samp
 FAINT = 768.0  # s below which curvature is damped twice as much
 FEW = 8.0  # words in a mean public row below which pairs of them are too few to say more
 PAIRS = 2.5  # s per public row from which pairs of words are worth their noise
+FITS = 1 << 27  # numbers in the rows of all nodes, seen through pairs, up to which pairs are used by default (half a gigabyte)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ def learner(params: Params, facts: PublicFacts, strength: float, private: bool) 
     """Layout, public views (``basis`` of words, ``pairs``), curvature, clip, steps and learning rate; None where not used."""
     public = facts.public.graph if params.projection != "none" else None
     logistic = params.model == "logistic"
-    basis, pairs = _views(params, public, strength, private, params.curvature and logistic)
+    basis, pairs = _views(params, public, facts.num_train, strength, private, params.curvature and logistic)
     newton = params.curvature and logistic and basis is not None
     inputs = facts.sizes.num_features if basis is None else basis.shape[1] if pairs is None else pairs.mixing.shape[1]
     alone = logistic and facts.public.graph is None
@@ -88,16 +89,17 @@ def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothi
 
 
 def _views(
-    params: Params, public: Graph | None, strength: float, private: bool, newton: bool
+    params: Params, public: Graph | None, nodes: int, strength: float, private: bool, newton: bool
 ) -> tuple[np.ndarray | None, Pairs | None]:
     """(basis, pairs). Without noise and without pairs ``auto`` projects on nothing."""
     if public is None:
         return None, None
     rarity = params.rarity if params.rarity != "auto" else 0.75 if counts_words(public) else 0.0
     words = public.features.nnz / public.num_nodes
-    auto = newton and strength >= PAIRS * public.num_nodes and words >= FEW
+    wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 3), 64, 1000))
+    fits = (nodes + public.num_nodes) * wanted <= FITS
+    auto = newton and strength >= PAIRS * public.num_nodes and words >= FEW and fits
     if auto if params.pairs == "auto" else params.pairs:
-        wanted = params.projection if isinstance(params.projection, int) else int(np.clip(round(strength / 3), 64, 1000))
         pairs = public_pairs(public, wanted, rarity=rarity)
         return pairs.basis, pairs
     if not private and params.projection == "auto":
