@@ -34,13 +34,13 @@ class ProjectedRows(FeatureMatrix):
     def __init__(self, rows: np.ndarray) -> None:
         self.forward = torch.as_tensor(rows, dtype=torch.float32, device=device())
         self.transposed = self.forward.T
-        self.squared_norms = torch.cat([part.double().square().sum(dim=1) for part in self.forward.split(ROWS)])
+        self.squared_norms = torch.cat([part.double().square().sum(dim=1) for part in torch.split(self.forward, ROWS)])
 
     def gradient(self, error: torch.Tensor) -> torch.Tensor:
         if error.dtype != torch.float64 or self.forward.numel() <= DOUBLED:
             return super().gradient(error)
         found = torch.zeros((self.forward.shape[1], error.shape[1]), dtype=torch.float64, device=error.device)
-        for part, off in zip(self.forward.split(PART), error.split(PART), strict=True):
+        for part, off in zip(torch.split(self.forward, PART), torch.split(error, PART), strict=True):
             found += part.double().T @ off
         return found
 
