@@ -1,10 +1,12 @@
 """Does the hop of ``label_hop`` cost more than it brings? The row against its own ablation without the hop, on many graphs.
 
-    python -m benchmarks.never_worse [--graphs facebook100/vassar85 …] [--epsilons 1 2 4 8] [--seeds 1]
+    python -m benchmarks.never_worse [--graphs facebook100/vassar85 …] [--epsilons 1 2 4 8] [--seeds 1] [--ceiling]
 
 Test nodes stay private and ask, one trusted curator, δ = 1/n_train. The ablation (``label_epsilon: 0``) has the whole budget
-for rows and reads no edge. One line per graph and ε as soon as it is done: both accuracies, their difference, and that in
-standard errors (of two shares of the tested nodes, or of the seeds where there are three or more). Last, the worst line.
+for rows and reads no edge. ``--ceiling`` adds a regression without privacy on rows and neighbours' labels.
+
+One line per graph and ε as soon as it is done: both accuracies, their difference, and that in standard errors (of two shares of
+the tested nodes, or of the seeds where there are three or more). Last, the worst line.
 """
 
 from __future__ import annotations
@@ -41,7 +43,12 @@ GRAPHS = [
 def answers(graph: str, args: argparse.Namespace) -> dict[tuple[str, float], list[float]]:
     """(row, ε) → accuracy of each seed."""
     data = {"name": "synthetic/block_model", "parameters": MADE[graph]} if graph in MADE else {"name": graph}
-    methods = [{"method": "label_hop", "label": "hop"}, {"method": "label_hop", "label": "rows", "label_epsilon": 0}]
+    methods: list[dict[str, object]] = [
+        {"method": "label_hop", "label": "hop"},
+        {"method": "label_hop", "label": "rows", "label_epsilon": 0},
+    ]
+    ceiling = {"method": "nonprivate", "label": "ceiling", "model": "ceiling", "among": ["logistic"], "epsilons": ["inf"]}
+    methods += [ceiling] if args.ceiling else []
     where = {"task": "node_classification", "protocol": "asking", "trust": ["curator"]}
     tasks = [{**where, "epsilons": args.epsilons, "methods": methods}]
     engine = {"engine": "serial"}
@@ -69,6 +76,7 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="+", default=GRAPHS, help=f"family/dataset, or of {', '.join(MADE)}")
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 2.0, 4.0, 8.0])
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--ceiling", action="store_true", help="with a regression that hears its neighbours, in clear")
     parser.add_argument("--data-root", type=Path, default=os.environ.get("FEDGRAPH_DATA"))
     args = parser.parse_args()
     worst: tuple[float, str] = (math.inf, "nothing was run")
@@ -82,6 +90,7 @@ def main() -> None:
             away = gain / error(hop, rows, max(1, round(0.2 * float((labels >= 0).sum()))))
             both = f"hop {np.mean(hop):.3f}  rows {np.mean(rows):.3f}"
             line = f"{graph:24} ε = {epsilon:<4g} {both}  {gain:+.3f}  {away:+.1f} errors"
+            line += f"  ceiling {np.mean(found['ceiling', math.inf]):.3f}" if args.ceiling else ""
             print(line, flush=True)
             worst = min(worst, (away, line))
     print(f"worst: {worst[1]}")

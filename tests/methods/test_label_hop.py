@@ -21,7 +21,7 @@ from fedgraph.methods.label_hop.budget import answering
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import Composed, Gaussian, OneOf, PartOf, PureDP
+from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PartOf, PureDP
 from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.meetings import MeetingCounts
@@ -233,6 +233,20 @@ def test_a_client_does_not_go_over_to_the_other_alternative(library: Graph) -> N
     answered(1, True)
     with pytest.raises(BudgetExceededError, match="another alternative"):
         answered(2, False)
+
+
+def test_what_a_forgetful_worker_gave_of_the_other_alternative_is_charged_as_well(library: Graph) -> None:
+    """A worker that was started again remembers nothing; the ledger counts both alternatives."""
+    setting = asking(library)
+    plan, _ = planned(setting, 2.0)
+    work = label_hop.prepare(plan, Subgraph(0, setting.held, np.arange(library.num_nodes)))
+    given: list[Event] = []
+    for round_, hop in ((0, True), (1, True), (2, False)):
+        desk = Desk("t", 0, round_, plan.schedule.releases, np.random.default_rng(round_))
+        model = {"parameters": np.zeros(plan.made.layout.num_parameters, np.float32), "hop": np.array([hop])}
+        label_hop.client(plan, work, model, round_, Streams(0, ("t",)), desk)
+        given += [line.event for line in desk.entries]
+    assert price(Composed(tuple(given[:-1])), 1e-3).epsilon <= 2.0 < 2.5 < price(Composed(tuple(given)), 1e-3).epsilon
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 3.0, 4.0, 8.0])
