@@ -17,7 +17,7 @@ from pathlib import Path
 
 import fedgraph
 
-GRAPHS = ("planetoid/cora", "planetoid/citeseer", "twitch/PTBR")
+GRAPHS = ("planetoid/cora", "planetoid/citeseer", "twitch/ptbr")
 METHODS: dict[str, tuple[str, dict[str, object], dict[str, list[object]]]] = {
     "features": ("inductive", {}, {"steps": [5, 30], "rarity": [0, 1]}),
     "label_hop": ("asking", {}, {"steps": [5, 30], "correlation": [0.03, 0.3]}),

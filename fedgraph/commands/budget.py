@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fedgraph.data.base.tables import COLUMN_NAMES
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.units import Unit
 
@@ -48,13 +50,28 @@ def run(options: argparse.Namespace) -> int:
 
 
 def read_ids(path: Path) -> list[str]:
-    """The first column of a CSV file. ``PrivacyError`` where there is no such file."""
+    """The first column of a CSV file without its header. ``PrivacyError`` where there is no such file."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            ids = [row[0].strip() for row in csv.reader(file) if row and row[0].strip()]
+            rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row and row[0].strip()]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise PrivacyError(f"{path}: {error}; allowed: a CSV file of ids") from error
-    return ids[1:] if ids and ids[0].casefold() == "id" else ids
+    return [row[0] for row in (rows[1:] if _has_header(rows) else rows)]
+
+
+def _has_header(rows: list[list[str]]) -> bool:
+    """Whether the first line names columns: by a usual word for ids, or by a word where the second line has a number."""
+    first, second = ([*rows, [], []])[:2]
+    if any(_is_number(below) and not _is_number(cell) for cell, below in zip(first[1:], second[1:], strict=False)):
+        return True
+    return bool(rows) and rows[0][0].casefold() in COLUMN_NAMES
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False
 
 
 def as_text(book: BudgetBook) -> str:

@@ -17,7 +17,7 @@ from enum import Enum
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.errors import DataError, PrivacyError
+from fedgraph.errors import DataError, FedgraphError, PrivacyError
 from fedgraph.methods.base import Plan, Reads, State, kinds
 from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.privacy.units import Unit
@@ -107,8 +107,15 @@ def scores(model: Trained, graph: Graph, shown: Shown | None, nothing_protected:
         asked, places = _among_trained(model, reads, graph, places)
     else:
         places = np.arange(graph.num_nodes)
-    found = kinds.classifier(model.method).predict(model.plan, model.state, asked)
-    return np.asarray(found)[places]
+    try:
+        found = np.asarray(kinds.classifier(model.method).predict(model.plan, model.state, asked), dtype=np.float64)[places]
+    except FedgraphError:
+        raise
+    except Exception as error:  # a model from a stranger may hold any number
+        raise DataError(f"{model.row}: gives no answers ({type(error).__name__}); the model was edited") from error
+    if not np.isfinite(found).all():
+        raise DataError(f"{model.row}: gives answers that are no numbers; the model was edited")
+    return found
 
 
 def _reads(model: Trained) -> Reads:

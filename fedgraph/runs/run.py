@@ -130,7 +130,7 @@ class Run:
         """One row by its name.
 
         Args:
-            row: The anchor of the row, or its name (with `` · `` and its trust) where only one row has it.
+            row: The anchor of the row, its name (with `` · `` and its trust), or a part of its anchor that only one row has.
 
         Returns:
             The row with its mean, deviation, provable ε and anchor.
@@ -138,11 +138,13 @@ class Run:
         Raises:
             ScenarioError: No row, or more than one, has this name; the line lists anchors.
         """
-        found = [s for s in self.answered.scores if row in (s.anchor, s.name, f"{s.name} · {s.trust.value}")]
+        scores = self.answered.scores
+        found = [s for s in scores if row in (s.anchor, s.name, f"{s.name} · {s.trust.value}")]
+        found = found or [s for s in scores if row and row in s.anchor]
         exact = [s for s in found if s.anchor == row]
         if len(exact) == 1 or len(found) == 1:
             return self._chosen((exact or found)[0])
-        listed = "; ".join(s.anchor for s in (found or self.answered.scores)[:12])
+        listed = "; ".join(s.anchor for s in (found or scores)[:12])
         what = "names several rows" if found else "is no row of this run"
         raise ScenarioError(f"{row!r} {what}; say one of: {listed}")
 

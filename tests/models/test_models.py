@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +203,46 @@ def test_hostile_files_get_one_line(models: dict[str, Model], tmp_path: Path) ->
         with pytest.raises(DataError, match=why) as error:
             fedgraph.load(tmp_path / str(number))
         assert "\n" not in str(error.value)
+
+
+def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where each value of a tree of JSON stands."""
+    inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, part in inner:
+        yield from leaves(part, (*path, key))
+    if not isinstance(tree, (dict, list)):
+        yield path
+
+
+@pytest.mark.parametrize("name", ["asking label_hop", "inductive features", "transductive gap_edge"])
+def test_a_model_of_which_any_value_was_edited_answers_or_says_one_line(
+    name: str, models: dict[str, Model], place: Path, tmp_path: Path
+) -> None:
+    model, rng = models[name], np.random.default_rng(0)
+    content, asked = model.to_bytes(), model.graph_of(str(place / ("people" if "transductive" in name else "newcomers")))
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    metadata, text = header.pop("__metadata__"), header
+    every, refused = list(leaves(json.loads(metadata["fedgraph"]))), list[str]()
+    for place_, value in zip(rng.permutation(len(every))[:30], itertools.cycle([None, -1, 10**9, 1e300, "x", [], True])):
+        tree = node = json.loads(metadata["fedgraph"])
+        for key in every[place_][:-1]:
+            node = node[key]
+        node[every[place_][-1]] = value
+        said = json.dumps(tree)
+        digest = file._digest(said, text, [content[8 + size :]])
+        head = json.dumps({"__metadata__": {**metadata, "fedgraph": said, "sha256": digest}, **text}).encode()
+        (tmp_path / "edited").write_bytes(len(head).to_bytes(8, "little") + head + content[8 + size :])
+        try:
+            found = fedgraph.load(tmp_path / "edited")
+            answers = found.predict_proba(asked, **who(model))
+        except (DataError, PrivacyError) as error:
+            refused.append(str(error))
+        else:
+            assert found.epsilon >= model.epsilon * (1 - 1e-6), every[place_]
+            assert np.isfinite(answers).all()
+    assert refused
+    assert not [line for line in refused if "\n" in line]
 
 
 def test_the_weights_are_laid_out_as_safetensors(models: dict[str, Model], tmp_path: Path) -> None:

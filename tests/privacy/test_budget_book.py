@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedgraph.commands.base import main
+from fedgraph.commands.budget import read_ids
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import budget_book, budget_charges
 from fedgraph.privacy.accounting.accountant import price
@@ -156,6 +157,22 @@ def test_two_processes_at_once_lose_no_charge(book: Path) -> None:
         one.join()
         assert one.exitcode == 0
     assert len(budget_book.read(book).charges) == 20
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("id\nu1\n", ["u1"]),
+        ("node\nu1\nu2\n", ["u1", "u2"]),
+        ("person,age\nu1,30\nu2,31\n", ["u1", "u2"]),
+        ("u1,30\nu2,31\n", ["u1", "u2"]),
+        ("u1\n2\n", ["u1", "2"]),
+        ("", []),
+    ],
+)
+def test_a_header_is_nobody(tmp_path: Path, text: str, ids: list[str]) -> None:
+    (tmp_path / "ids.csv").write_text(text, encoding="utf-8")
+    assert read_ids(tmp_path / "ids.csv") == ids
 
 
 def test_the_command_makes_and_shows_a_book(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
