@@ -4,8 +4,8 @@
     quote(document, reader, fix) -> Quote              the same, where the file is read already
 
 A reader is one file of ``readers``, found by its name (``base`` states the contract). The file is parsed, never run
-(``documents``, ``python_program``); the reader says what stands in it; ``quotes`` asks the accountants; ``as_text``,
-``as_json``, ``as_sarif`` and ``pages`` show it.
+(``documents``, ``python_program``); the reader says what stands in it; ``quotes`` asks the accountants; ``as_sarif`` and
+``pages`` show it.
 This room knows privacy and no learning: nothing here needs torch or Ray.
 """
 

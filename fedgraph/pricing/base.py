@@ -98,6 +98,18 @@ class Priced:
     per_round: Price
     total: Price | None
 
+    def to_dict(self, price: Price | None) -> dict[str, Json]:
+        """One of its prices as JSON."""
+        return {
+            "epsilon": None if price is None else _number(price.epsilon),
+            "delta": self.row.delta if price is None else price.delta,
+            "unit": self.row.unit,
+            "relation": self.row.relation,
+            "theorem": f"{price.accountant}: {price.theorem}"
+            if price
+            else "a missing fact leaves the total open: see questions",
+        }
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -134,10 +146,42 @@ class Quote:
         return self.rows[0]
 
     def to_dict(self, details: bool = False) -> dict[str, Json]:
-        """What ``--json`` prints. ∞ is the string ``"inf"``, as in results.json; an open ε is null."""
-        from fedgraph.pricing import as_json
+        """What ``--json`` prints: total, per_round, published, unprotected, questions; with ``details`` also every row and the
+        source. ∞ is the string ``"inf"``, as in results.json; an ε that a missing fact leaves open is null."""
+        top, reading, system, fix = self.headline, self.reading, self.system, self.fix
+        published: list[Json] = [
+            {"epsilon": _number(p.epsilon), "delta": p.delta, "scope": p.scope, "words": p.words} for p in reading.published
+        ]
+        out: dict[str, Json] = {
+            "total": top.to_dict(top.total),
+            "per_round": top.to_dict(top.per_round),
+            "published": published[0] if published else None,
+            "unprotected": [*reading.unprotected, *(f"not priced: {name}" for name in reading.not_priced)],
+            "questions": [
+                {"missing": a.unknown.name, "question": a.unknown.question,
+                 "table": [{a.unknown.name: value, "epsilon": _number(epsilon)} for value, epsilon in a.answers]}
+                for a in self.asked
+            ],
+        }  # fmt: skip
+        if fix is not None:
+            settings: Json = None if fix.settings is None else {name: _number(value) for name, value in fix.settings.items()}
+            out["fix"] = {"epsilon": fix.target, "settings": settings, "provable": _number(fix.epsilon), "why": fix.why}
+        if details:
+            out["details"] = {
+                "file": self.path, "system": system.name, "version": system.version, "source": system.source,
+                "authors_say": system.said, "published": published, "assumed": list(reading.assumed),
+                "order": list(reading.order), "guarantees": [
+                    {"unit": row.unit, "relation": row.relation, "viewer": row.viewer, "kind": row.kind, "rounds": row.rounds,
+                     "delta": row.delta, "per_round": _number(priced.per_round.epsilon),
+                     "total": None if priced.total is None else _number(priced.total.epsilon), "why": row.why}
+                    for priced in self.rows for row in (priced.row,)
+                ],
+            }  # fmt: skip
+        return out
 
-        return as_json.quoted(self, details)
+
+def _number(value: float | int | str | None) -> Json:
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
 def rounded_up(value: float, digits: int = 4) -> float:

@@ -101,7 +101,7 @@ class Changes:
         if name == "set_defaults":
             defaults = {key: self.assumed(key, value, f"--{key}", node) for key, value in keywords.items()}
         elif name == "add_argument" and "**" not in keywords:
-            defaults = self._argument(args, keywords, node)
+            defaults = self.argument(args, keywords, node)
         elif name in ("parse_args", "parse_known_args"):
             parsed = self._parsed(parser, [*args, *keywords.values()], node)
             return parsed if name == "parse_args" else Items((parsed, Items()))
@@ -126,7 +126,7 @@ class Changes:
                 self.argv = True
         return Table({name: Unresolved(node, name) for name in parsed}) if self.argv else parsed
 
-    def _argument(self, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr) -> dict[str, Value]:
+    def argument(self, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> dict[str, Value]:
         """An option of a parser, and its default."""
         flags = [flag for a in args if isinstance(flag := plain(a), str)]
         long = [flag for flag in flags if flag.startswith("--")] or flags

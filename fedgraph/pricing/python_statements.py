@@ -134,10 +134,7 @@ class Statements(Expressions):
         for made in decorators:
             made.decorates = function
             if made.name == "option":
-                flags = [a for a in made.args if isinstance(a, str)]
-                long = next((f for f in flags if f.startswith("--")), flags[0] if flags else "")
-                name = long.lstrip("-").replace("-", "_")
-                options[name] = self.assumed(name, made.get("default"), f"--{name}", node)
+                options |= self.argument(made.args, made.keywords, node)
         function.options = options
         scope.local[node.name] = self.defined(function)
         for wrapper in reversed(around):

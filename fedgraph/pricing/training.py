@@ -80,6 +80,18 @@ def reading(document: Document, t: Training) -> Reading:
     )  # fmt: skip
 
 
+def calibrated(
+    document: Document, claim: Published, words: str, option: str, order: tuple[str, ...] = (),
+    unprotected: tuple[str, ...] = (), people: float | None = None,
+) -> Reading:  # fmt: skip
+    """Noise that the system's own accountant finds for the claimed (ε, δ), sampled by coins. option: what holds ε. words: why
+    the claim holds."""
+    spent, delta = (claim.epsilon or 0.0) / document.louder, claim.delta or 0.0
+    row = Row("example", "zero-out", RECIPIENT, costs.approximate(spent, delta), 1, delta, words)
+    order = ("Poisson-sampled steps compose adaptively.", *order)
+    return Reading((row,), (claim,), unprotected, order=order, settings={option: spent}, people=people)
+
+
 def _passes(answers: Answers, t: Training) -> tuple[float, int]:
     """(share of the records in a batch, steps; of shuffled batches the epochs). What is missing is asked."""
     by_epochs, shuffled = t.epochs is not None, t.sampling == "shuffled"

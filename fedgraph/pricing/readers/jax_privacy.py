@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, training
-from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
+from fedgraph.pricing.base import RECIPIENT, Published, Reading, no_claim
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_joins import plain
@@ -24,6 +24,7 @@ from fedgraph.pricing.questions import RATES, STEPS, text
 from fedgraph.pricing.training import Training
 
 EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
+CALIBRATED = "noise found by JAX Privacy's accountant (loss distributions) for this ε, which holds for its Poisson sampling"
 PRIVATIZERS = ("gaussian_privatizer",)
 DRAWN = "Batches of a fixed size, drawn without replacement in every step; add or remove is taken as zero-out or replace."
 CUT = "Batches are taken as cut in turn, so that nothing is amplified; the authors' ε takes coins for granted."
@@ -183,7 +184,7 @@ def _sampled(document: Document, call: Call, said: Training, epsilon: float | No
         claim = Published(epsilon, delta, "total", call.name)
         planned, said = said.steps, replace(said, steps=_ran(document, said.steps))
         if poisson and planned == said.steps:
-            return _found(document, claim, said.people)
+            return training.calibrated(document, claim, CALIBRATED, "epsilon", people=said.people)
         question = f"Which share of the records is in a batch? {call.name} (line {call.line}) finds its noise for it."
         rate = document.answers.ask("sampling rate", question, RATES[1:], known=said.rate)
         steps = int(document.answers.ask("steps", "How many steps does the training run?", STEPS, known=said.steps))
@@ -214,7 +215,9 @@ def _plan(document: Document, call: Call) -> Reading:
         if epsilon is None or delta is None or epsilon <= 0 or not 0 < delta < 1:
             message = "BandMFConfig needs noise_multiplier, or calibrate(epsilon=…, delta=…), as numbers"
             raise document.error(message, line=call.line)
-        return _found(document, Published(epsilon, delta, "total", "BandMFConfig.calibrate"), people)
+        return training.calibrated(
+            document, Published(epsilon, delta, "total", "BandMFConfig.calibrate"), CALIBRATED, "epsilon", people=people
+        )
     iterations, expected = (document.need(call, name, above=0.0) for name in ("iterations", "expected_participations"))
     rate, steps = expected * bands / iterations, math.ceil(iterations / bands)
     if not 0 < rate <= 1 or multiplier < 0:
@@ -225,12 +228,3 @@ def _plan(document: Document, call: Call) -> Reading:
         published=no_claim("a plan with its noise multiplier; ε comes from its dp_event"),
         order=tuple(filter(None, (several, TRUNCATED if truncated else ""))),
     ))  # fmt: skip
-
-
-def _found(document: Document, claim: Published, people: float | None) -> Reading:
-    """Noise that the system's own accountant finds for (ε, δ), sampled by coins."""
-    spent, delta = (claim.epsilon or 0.0) / document.louder, claim.delta or 0.0
-    words = "noise found by JAX Privacy's accountant (loss distributions) for this ε, which holds for its Poisson sampling"
-    row = Row("example", "zero-out", RECIPIENT, costs.approximate(spent, delta), 1, delta, words)
-    order = ("Poisson-sampled steps compose adaptively.",)
-    return Reading((row,), (claim,), order=order, settings={"epsilon": spent}, people=people)

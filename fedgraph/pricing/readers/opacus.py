@@ -251,10 +251,8 @@ def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> 
         raise document.error(message, line=call.line)
     if poisson and accountant != "gdp" and spread is None and (epochs == ran or by_steps):
         words = f"noise found by Opacus' {accountant} accountant for this ε, which holds for Poisson sampling and "
-        cost = costs.approximate(target / louder, delta)
-        row = Row("example", "zero-out", RECIPIENT, cost, 1, delta, f"{words}add/remove or zero-out")
-        return Reading((row,), (claim,), unprotected, order=("Poisson-sampled steps compose adaptively.", DIVIDES),
-                       settings={"target_epsilon": target / louder})  # fmt: skip
+        words += "add/remove or zero-out"
+        return training.calibrated(document, claim, words, "target_epsilon", (DIVIDES,), unprotected)
     question = "Which share of the examples is in a batch (1/len(data_loader))?"
     rate = document.answers.ask("sampling rate", question, SHARES)
     more = "" if epochs is None else f" Noise is found for {epochs:g}, and no loop of the file has that length."
