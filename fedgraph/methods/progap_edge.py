@@ -6,7 +6,7 @@ with noise (``methods.base.noisy_hops`` says who sees what), and the server trai
 one encoder K times; what is paid is the same.
 
 **Guarantee.** One undirected edge changes two rows of a hop, Δ₂ = √2, and K hops are Gaussians of one composition. Published
-(Theorem 4.2 with Lemma 4.1): Δ = 1. Training between two hops reads public values and what was released.
+(and in the released code): Δ = 1. Training between two hops reads public values and what was released.
 
 * Transductive: predictions are the last stage's on the kept sums; inference reads no edge.
 * New nodes (protocol ``inductive-edges``): the public test graph goes through all stages in clear.

@@ -1,4 +1,4 @@
-"""The network of ProGAP, which grows by one part with every aggregation (Sajadmanesh & Gatica-Perez, WSDM 2024, §4.1).
+"""The network of ProGAP, which grows by one part with every aggregation (Sajadmanesh & Gatica-Perez, WSDM 2024).
 
 Stage s reads x₀ (features) and the noisy sums x₁ … x_s:
 
