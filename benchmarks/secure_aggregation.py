@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.federation_work import graph_of
 from fedgraph import seeds
 from fedgraph.federation import blocks, client, server
-from fedgraph.federation.messages import Job
+from fedgraph.federation.messages import Job, Masks
 from fedgraph.federation.participation import Attendance, Participation, attendance
 from fedgraph.federation.secure import client as masks_at_client
 from fedgraph.federation.secure import plan as secure_plan
@@ -112,7 +112,7 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     who: Attendance | None = None
     if least is not None:
         who = attendance(settings, args.clients, plan.schedule.rounds, least, 0, ("benchmark",))
-    masks = protocol.Masks(args.colluders, facts.cohort, args.drop_out)
+    masks = Masks(args.colluders, facts.cohort, args.drop_out)
     client._KEEP = 3  # prepared clients of each way
     ways = {
         "fused": Way(Job("fused", 0, ("fused",), plan, "f"), together=True),

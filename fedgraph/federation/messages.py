@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from fedgraph.errors import PrivacyError
 from fedgraph.federation.participation import Attendance
-from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.desk import Released, Summed
 from fedgraph.privacy.lines import Line, Release
@@ -17,6 +16,16 @@ class Holding:
     """The subgraphs that one client actor holds, by their clients' numbers, and no other client's."""
 
     subgraphs: Mapping[int, Subgraph]
+
+
+@dataclass(frozen=True)
+class Masks:
+    """colluders: clients that tell the server all they know. least: answers that a round needs. drop_out: chance that a client
+    which sent its values is silent when shares are asked for."""
+
+    colluders: int
+    least: int
+    drop_out: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

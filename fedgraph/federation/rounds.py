@@ -11,11 +11,10 @@ from typing import Any, Protocol
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import client, server
 from fedgraph.federation.blocks import borders, piece
-from fedgraph.federation.messages import Job, Receipt
+from fedgraph.federation.messages import Job, Masks, Receipt
 from fedgraph.federation.participation import Attendance
 from fedgraph.federation.secure import client as masks_at_client
 from fedgraph.federation.secure import server as masks_at_server
-from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.ledger import account_name
 from fedgraph.privacy.lines import Line, fewest_lines

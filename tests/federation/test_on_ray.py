@@ -15,9 +15,9 @@ import pytest
 from fedgraph import runtime, seeds
 from fedgraph.federation import rounds
 from fedgraph.federation.asynchronous import schedule
+from fedgraph.federation.messages import Masks
 from fedgraph.federation.participation import Attendance, Participation, attendance
 from fedgraph.federation.secure import plan as secure_plan
-from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods import features
 from fedgraph.methods.base import AttendanceRule, Budget, Plan, PublicFacts
 from fedgraph.partition import uniform

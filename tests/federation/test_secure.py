@@ -17,7 +17,7 @@ from fedgraph import run, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure, UnboundedValueError
 from fedgraph.federation import blocks, rounds, server
 from fedgraph.federation import client as one_client
-from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
+from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Masks
 from fedgraph.federation.participation import Participation, attendance
 from fedgraph.federation.secure import client, keys, neighbours, protocol, shamir
 from fedgraph.federation.secure import plan as secure_plan
@@ -64,7 +64,7 @@ def job_of(
     plan = method.plan(method.Params(**given), facts, BUDGET)
     hidden = secure_plan.masked(plan, BUDGET, method.num_sent(plan))
     who = None if settings.everybody else attendance(settings, clients, plan.schedule.rounds, facts.cohort, 0, ("t",))
-    masks = protocol.Masks(colluders, facts.cohort, settings.drop_out)
+    masks = Masks(colluders, facts.cohort, settings.drop_out)
     return Job(f"t{next(_NUMBERS)}", 7, ("t",), hidden, "f", who, masks), partition  # workers remember jobs by their key
 
 
@@ -177,7 +177,7 @@ def test_no_share_is_given_for_a_sum_of_too_few(library: Graph) -> None:
     job, _ = job_of(library, 12, Participation(secure_aggregation="masks"), steps=2)
     board = client.advertise(range(12), job, 0)
     letters = client.share(range(12), job, 0, board)
-    strict = dataclasses.replace(job, masks=protocol.Masks(1, 13))
+    strict = dataclasses.replace(job, masks=Masks(1, 13))
     protocol._latest[strict.key, 0] = protocol.round_of(job, 0)  # type: ignore[assignment]
     with pytest.raises(PrivacyError, match="12 clients sent, 13 are needed"):
         client.answer(range(12), strict, 0, 1, board, letters)

@@ -1,29 +1,14 @@
 """What every party of a masked round knows: who was asked, who sends, who answers to the end, and who is whose neighbour."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import RuntimeFailure
+from fedgraph.federation.messages import Job, Masks
 from fedgraph.federation.secure import neighbours
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
-
-if TYPE_CHECKING:
-    from fedgraph.federation.messages import Job
-
-
-@dataclass(frozen=True)
-class Masks:
-    """colluders: clients that tell the server all they know. least: answers that a round needs. drop_out: chance that a client
-    which sent its values is silent when shares are asked for."""
-
-    colluders: int
-    least: int
-    drop_out: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.choice import Choice
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
+from fedgraph.federation.messages import Masks
 from fedgraph.federation.participation import Attendance
-from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import Budget, Plan, PublicFacts, column_ranks, kinds
 from fedgraph.privacy.lines import Line
 from fedgraph.privacy.mechanisms.noise import Disclose

@@ -7,10 +7,10 @@ import numpy as np
 from fedgraph.cells.facts import PartialRounds, SentBytes
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import asynchronous
+from fedgraph.federation.messages import Masks
 from fedgraph.federation.participation import LINKS, Attendance, Participation, attendance, some_round, traffic
 from fedgraph.federation.rounds import Outcome
 from fedgraph.federation.secure import plan as secure_plan
-from fedgraph.federation.secure.protocol import Masks
 from fedgraph.methods.base import AttendanceRule, Budget, Plan, PublicFacts, kinds
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks.base import Cell, Context

@@ -18,7 +18,7 @@ from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.federation import client as one_client
 from fedgraph.federation.blocks import borders
-from fedgraph.federation.messages import Job
+from fedgraph.federation.messages import Job, Masks
 from fedgraph.federation.participation import Attendance
 from fedgraph.federation.secure import client as masked
 from fedgraph.federation.secure import keys, protocol, shamir
@@ -65,7 +65,7 @@ def cases() -> Iterator[Case]:
         share, _ = gradient_std(multiplier, STEPS, now.facts)
         noise = DiscreteGaussianShare(1 / STEPS, BITS, share * math.sqrt((LEAST - 1) / (cut_for - 1)), runs)
         price = event(multiplier * math.sqrt((LEAST - 1) / (cut_for - 1)), runs, math.sqrt(runs))
-        job = replace(now.job(echo.secret_root(rng), noise, price), attendance=_attendance(), masks=protocol.Masks(1, LEAST))
+        job = replace(now.job(echo.secret_root(rng), noise, price), attendance=_attendance(), masks=Masks(1, LEAST))
         with echo.broken(*breaks):
             first, second = (_held_by_the_server(job, now, present, round_) for round_ in range(echo.ROUNDS))
             return _read(job, first, second) / STEPS
