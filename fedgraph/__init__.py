@@ -1,4 +1,4 @@
-"""fedgraph: private learning on graphs, central and federated, side by side.
+"""fedgraph: private learning on graphs, at one curator and federated, side by side.
 
 The map of the house, in the order in which data travels (``runs/experiment.py`` is the score):
 

@@ -63,8 +63,13 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Names its ledger account and its file; two cells of different paths have different keys."""
+        """Names its account while it is computed; two cells of different paths have different keys."""
         return account_name(self.path)
+
+    @property
+    def name(self) -> str:
+        """Names its account in what a run leaves: as ``key``, in the words that users write."""
+        return account_name((*self.path[:4], self.world.words, *self.path[5:]))
 
     @property
     def words(self) -> str:

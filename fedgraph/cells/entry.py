@@ -9,7 +9,7 @@ import gzip
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 
@@ -109,7 +109,8 @@ class Entry:
 
 def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> Entry:
     """The record of a finished cell."""
-    account = outcome.account
+    account = None if outcome.account is None else replace(outcome.account, cell=cell.name)
+    releases = [replace(line, cell=cell.name) for line in outcome.releases]
     return Entry(
         task=cell.task,
         dataset=cell.dataset,
@@ -130,7 +131,7 @@ def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> Entry:
         paths=outcome.paths,
         notes=outcome.notes,
         seconds=seconds,
-        ledger=tuple(Ledger([] if account is None else [account], outcome.releases).lines()),
+        ledger=tuple(Ledger([] if account is None else [account], releases).lines()),
     )
 
 

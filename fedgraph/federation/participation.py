@@ -68,7 +68,7 @@ class Participation(Settings):
     )
 
     secure_aggregation: Literal["ideal", "masks"] = Field(
-        "ideal", description="of the setting secure: simulated in floating point, or carried out: masks, shares, discrete noise"
+        "ideal", description="of trust sums: simulated in floating point, or carried out: masks, shares, discrete noise"
     )
     resolution: int | None = Field(
         None, ge=4, le=2**20, description="steps per sensitivity (masks); default: rounding costs half a percent of noise"

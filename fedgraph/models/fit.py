@@ -82,7 +82,9 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
             charge(wanted.budget, planned, ready.graph.names.ids or None, others)
         fitted = ready.models.train(ready.params, ready.cell, context)
     settled = fitted.done.settled
-    ledger = Ledger([settled.account(ready.cell.key, fitted.done.guarantee)], fitted.done.outcome.releases)
+    name = ready.cell.name
+    releases = [replace(line, cell=name) for line in fitted.done.outcome.releases]
+    ledger = Ledger([settled.account(name, fitted.done.guarantee)], releases)
     trained = fitted.world.setting.held.ids
     return model_of(ready, fitted, settled.epsilon, ledger, tuple(dict.fromkeys((*trained, *ready.graph.ids))))
 

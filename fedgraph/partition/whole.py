@@ -1,4 +1,4 @@
-"""One client holds the whole graph: the central setting, as a partition."""
+"""One client holds the whole graph: one curator, as a partition."""
 
 import numpy as np
 

@@ -22,6 +22,7 @@ from fedgraph.privacy.events import Event
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.lines import Line, Spans, spans_of
 from fedgraph.privacy.settle import again
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 
 MOST_RUNNING = 50  # lines of a cell up to which a running total is shown after each
@@ -76,13 +77,13 @@ def _ranges(found: Spans) -> str:
 
 def _summary(ledger: Ledger, accounts: Sequence[Account]) -> Iterator[str]:
     count = "1 cell" if len(accounts) == 1 else f"{len(accounts)} cells"
-    yield f"{count}; every ε belongs to one run of one cell. Two cells on the same people compose, and so do two seeds."
+    yield f"{count}, one for each method, trust, ε and seed. Each ε is of one cell: two on the same people cost more."
     for account in accounts:
         lines = ledger.of(account.cell)
         total = sum(line.count for line in lines)
-        unit, viewer = account.protection.unit.value, account.protection.viewer.value
+        unit, trust = account.protection.unit.value, Trust.against(account.protection.viewer).value
         paid = _epsilon(again(account, lines))
-        yield f"  {account.cell}: {paid} at δ = {account.delta:g} per {unit}, from {viewer}; {total:,} releases"
+        yield f"  {account.cell}: {paid} at δ = {account.delta:g} per {unit}, trust {trust}; {total:,} releases"
 
 
 def _cell(account: Account, lines: Sequence[Line]) -> Iterator[str]:

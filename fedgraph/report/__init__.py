@@ -153,7 +153,7 @@ def _made(out: Path, resolved: str, records: Sequence[Records], environment: Env
         "fedgraph": " ".join(filter(None, (made.version, made.commit))),
         "Command": made.command,
         "Duration": "" if made.seconds is None else f"{_span(made.seconds)} for this command",
-        "Computing": f"{_span(seconds)} in cells, over all workers",
+        "Computing": f"{_span(seconds)} over all workers",
         "Disk": f"{size / 1e6:.1f} MB in the run's folder",
         "Seed": str(environment.seed),
         "Machine": f"{environment.platform}, {', '.join(environment.devices)}",

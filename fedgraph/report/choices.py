@@ -13,7 +13,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -22,10 +21,8 @@ from fedgraph.cells.facts import ParticipationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import chance
 from fedgraph.report.report_rows import rounded_up
+from fedgraph.report.sections.base import Records
 from fedgraph.worlds.world import Kind, World
-
-if TYPE_CHECKING:
-    from fedgraph.report.sections.base import Records
 
 ALL = "all"
 

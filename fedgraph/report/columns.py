@@ -122,7 +122,7 @@ def _chosen(number: Number) -> str:
 
 
 def _seconds(row: Row) -> float:
-    """Wall time of one cell, mean over seeds."""
+    """Wall time, mean over seeds."""
     return sum(e.seconds for e in row.entries) / len(row.entries)
 
 

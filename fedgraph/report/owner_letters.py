@@ -6,26 +6,13 @@ chance alone may make (``Choices.chance``) is called none.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import chance, choices
 from fedgraph.report.choices import ALONE, CURATOR, JOINED, Choice, Choices, Own, join, out_of
 from fedgraph.report.owner_words import FEW_SEEDS, SHORT, closing_words, unit_word
 from fedgraph.report.report_rows import rounded
-
-
-@dataclass(frozen=True)
-class Letter:
-    """client: whose owner reads it. answer: in one sentence. sentences: why. header, rows: a table. last: what it rests on."""
-
-    client: str
-    title: str
-    answer: str
-    sentences: tuple[str, ...]
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    last: tuple[str, ...]
+from fedgraph.report.sections.base import Letter
 
 
 def write_letters(found: Choices, dataset: str) -> tuple[Letter, ...]:

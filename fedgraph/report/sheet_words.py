@@ -119,7 +119,7 @@ def _side_channels(run: SavedRun) -> Iterator[tuple[str, str]]:
     else:
         yield (
             "Randomness",
-            f"the root seed is written ({seed}): whoever knows it can subtract the noise. {CAVEATS[1].split(': ')[0]}.",
+            f"the run's seed is written ({seed}): whoever knows it can subtract the noise. {CAVEATS[1].split(': ')[0]}.",
         )
     yield "Time, memory, size of messages", "not protected here. In deployment: " + BLANK
 

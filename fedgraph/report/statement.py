@@ -10,7 +10,7 @@ from fedgraph.report.report_rows import Row, rounded, rounded_up
 
 CAVEATS = (
     "Noise is drawn in floating point; attacks on floating-point noise (Mironov 2012) are outside every statement here.",
-    "Noise follows from the root seed, so that a run can be repeated: whoever knows the seed can subtract it. fedgraph "
+    "Noise follows from the seed of the run, so that a run can be repeated: whoever knows the seed can subtract it. fedgraph "
     "simulates; to publish anything about real people, write seed: secret.",
     "Each ε is about one row. This page shows many rows, scores against true labels and counts of the same data: the page "
     "itself is for the experimenter and is not a private output. What an attack trains and encodes once more, to measure ε, is "

@@ -49,7 +49,10 @@ class Console:
         """total cells, of which ``already`` were found finished, and which are left."""
         self._cells = (already, total)
         self._pace = Pace(todo)
-        self.say(f"{total} cells to run" + (f", {already} of them finished earlier" if already else ""))
+        self.say(
+            f"{total} cells to run, one for each method, trust, ε and seed"
+            + (f", {already} of them finished earlier" if already else "")
+        )
 
     def follow(self, folder: Path, engine: Runtime) -> None:
         """From now on the run's state is kept in ``folder``, for whoever watches it; here, too, where this is a terminal."""

@@ -85,7 +85,7 @@ def _computed(
             for done in schedule.computed(todo, engine, console, ready.scenario.runtime.spread):
                 if isinstance(done.outcome, str):
                     kept.fail(done.cell, done.outcome, done.seconds)
-                    console.say(f"FAILED {done.cell.key}: {done.outcome}")
+                    console.say(f"FAILED {done.cell.name}: {done.outcome}")
                     continue
                 if charged is not None:
                     charged.note(done.cell)

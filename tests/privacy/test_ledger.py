@@ -175,7 +175,7 @@ def test_the_summary_comes_first_and_one_cell_can_be_asked_for(tmp_path, capsys)
     full().write(tmp_path / "ledger.jsonl")
     assert command.main(["explain", str(tmp_path), "--cell", "eg"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("1 cell; every ε belongs to one run of one cell.")
+    assert text.startswith("1 cell, one for each method, trust, ε and seed.")
     assert "cora/features" not in text
     assert "Cell ego" in text
     assert command.main(["explain", str(tmp_path)]) == 0

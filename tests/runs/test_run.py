@@ -96,6 +96,17 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     whole = capsys.readouterr().out
     assert "node_classification — embedded/library: Test accuracy" in whole
     assert "note: " in whole
+    assert fedgraph(["explain", str(out)]) == 0
+    explained = capsys.readouterr().out
+    assert "/curator/eps=1.0/" in explained
+    seen = re.sub(
+        r'<section id="references".*?</section>|<(script|style).*?</\1>|<[^>]*>|secure aggregation|Local DP',
+        " ",
+        page,
+        flags=re.S,
+    )
+    for text in (seen, said.out, said.err, whole, explained, (out / "ledger.jsonl").read_text(encoding="utf-8")):
+        assert not re.search(r"(?i)(?<![\w-])(central|secure|local|root seed)(?![\w-])", text), "trust has one word each"
     assert fedgraph(["show", str(tmp_path), "--all"]) == 2
     assert "no tables.txt" in capsys.readouterr().err
 

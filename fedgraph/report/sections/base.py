@@ -12,7 +12,6 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import SolverFacts
-from fedgraph.report.owner_letters import Letter
 from fedgraph.report.plots import Figure
 
 ENCODERS = {
@@ -33,6 +32,19 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     on_page: bool = True
+
+
+@dataclass(frozen=True)
+class Letter:
+    """client: whose owner reads it. answer: in one sentence. sentences: why. header, rows: a table. last: what it rests on."""
+
+    client: str
+    title: str
+    answer: str
+    sentences: tuple[str, ...]
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    last: tuple[str, ...]
 
 
 @dataclass(frozen=True)

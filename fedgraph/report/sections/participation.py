@@ -147,6 +147,8 @@ def _everybody(found: Choices) -> Table:
                 body.append((learner, choice.words, *cells, found.toward.get(choice, "")))
     header = ("learner", "choice", *(f"ε = {rounded(e)}" for e in found.epsilons), "protects from")
     note = "Over everybody's test nodes. ε as asked; what each row provably keeps stands in results.csv and in its statement."
+    if any(choice.own is not Own.NOTHING for choice in found.present(choices.EVERY)):
+        note += " Own head, own weights: a client fits the last step, or all of the shared model, to its own data in clear."
     return Table(f"Each choice, {METRICS[found.metric]}", header, tuple(body), note)
 
 

@@ -1,4 +1,4 @@
-"""Node classification, central against federated: the price of trust.
+"""Node classification, one curator against a federation: the price of trust.
 
 Nodes are split at random into training and test; ``protocol`` says what the clients hold and what is public
 (``worlds.protocols``: inductive for node-level privacy, transductive for edge-level privacy). ``trust`` says who
