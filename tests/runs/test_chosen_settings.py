@@ -87,8 +87,8 @@ def test_a_run_that_goes_on_chooses_the_same(done: Path, tmp_path: Path) -> None
     assert told == [(e.metrics, e.facts, e.ledger) for e in entries(done)]
 
 
-@pytest.mark.ray
-def test_ray_chooses_the_same(done: Path, tmp_path: Path, ray_engine: object) -> None:
+@pytest.mark.ray("own")
+def test_ray_chooses_the_same(done: Path, tmp_path: Path) -> None:
     ray = written(tmp_path, TEXT.replace("{engine: serial}", "{engine: ray, workers: 2}"))
     assert run.main([str(ray), "--out", str(tmp_path / "out")]) == 0
     told = [(e.metrics, e.facts, e.ledger) for e in entries(tmp_path / "out")]
