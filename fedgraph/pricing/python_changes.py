@@ -32,7 +32,7 @@ class Changes:
         self.calls: list[Call] = []
         self.stack: py.Stack = ()
         self.reached, self.again, self.steps = True, False, 0
-        self.flags = Table()
+        self.flags, self.environment = Table(), Table()
         self.waiting: list[Function] = []
         self.used: set[str] = set()
         self.options: dict[str, Value] = {}

@@ -176,6 +176,8 @@ class Objects(Changes):
         if name.startswith("DEFINE_") and args and isinstance(args[0], str):
             self.options[args[0]] = self.flags[args[0]] = self.assumed(args[0], default, f"--{args[0]}", node)
             return Table({"value": self.flags[args[0]], "default": self.flags[args[0]]})
+        if dotted in _ENVIRONMENT and args and isinstance(args[0], str) and args[0] in self.environment:
+            return self.environment[args[0]]
         if dotted in _ENVIRONMENT and args and isinstance(args[0], str):
             return Unresolved(node) if default is None else self.assumed(args[0], default, f"the variable {args[0]}", node)
         if dotted == "super":

@@ -142,6 +142,9 @@ class Program(Statements):
         self.entered.add(function.node)
         inner = Scope(function.scope.path, function.scope, function.name, born=self.stack)
         self.bind(function, args, keywords, inner)
+        times = self.times
+        if function.node in self.active:
+            self.times = Unresolved(f"as often as {function.name} calls itself")
         self.active.append(function.node)
         try:
             if isinstance(function.node, ast.Lambda):
@@ -151,6 +154,7 @@ class Program(Statements):
             flow = self.block(function.node.body, inner)
         finally:
             self.active.pop()
+            self.times = times
         results = [*inner.returned, *([None] if flow in (NEXT, MAYBE) else [])]
         result = results[0]
         for other in results[1:]:

@@ -104,6 +104,8 @@ class Statements(Expressions):
                 for each in candidates(held):
                     if isinstance(each, py.View):
                         self.set_attribute(each.owner, key if isinstance(key, str) else "?", value, target)
+                    elif isinstance(each, py.Name) and each.dotted.endswith("environ") and isinstance(key, str):
+                        self.set_name(self.environment, key, value, ())
                     elif isinstance(each, Table) and isinstance(key, str):
                         self.set_name(each, key, value, each.born)
                     elif isinstance(each, Table):

@@ -17,10 +17,11 @@ from fedgraph.pricing import costs
 from fedgraph.pricing.base import RECIPIENT, Cost, Published, Reading, Row
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_joins import holds, lift, plain
-from fedgraph.pricing.python_values import Call, Pass, Value
+from fedgraph.pricing.python_values import Call, Pass, Unresolved, Value
 from fedgraph.pricing.questions import DELTAS, EPOCHS, RATES, STEPS, Answers
 from fedgraph.privacy.accounting.accountant import Price
 
+AGAIN = Unresolved("as often as what is looped over holds the data")
 SEVERAL = (2, 10)
 HOW = {"poisson": "Poisson-sampled at rate {:g}", "fixed": "fixed-size batches of a share {:g}"}
 CUT = "batches cut once per epoch, so that a step is an epoch: no amplification"
@@ -125,9 +126,25 @@ def passes(document: Document, loaders: Sequence[Value], optimizers: Sequence[Va
     def other(owner: Value) -> bool:
         return isinstance(owner, Call) and not any(holds(owner, each) for each in optimizers)
 
-    found = [p for p in document.program.iterated if any(holds(p.over, each) for each in loaders)]
+    every = document.program.iterated
+    found = [p for p in every if any(holds(p.over, each) for each in loaders)]
+    found = [p if _goes_once(p.over, loaders) else replace(p, times=AGAIN) for p in found]
     found = [p for p in found if p.steps] or found
+    if not found:  # over something made of a loader, perhaps: how often it has each record is not known
+        mine = [p for p in every if not (isinstance(p.over, Call) and p.over.name == "range")]
+        found = [replace(p, times=AGAIN) for p in mine if any(any(holds(o, e) for e in optimizers) for o in p.steps)]
     return [p for p in found if p.reached and not (p.steps and all(map(other, p.steps)))]
+
+
+def _goes_once(over: Value, loaders: Sequence[Value]) -> bool:
+    """Whether a loop over this goes over the loader once, as far as is known."""
+    inner = plain(over)
+    if not isinstance(inner, Call) or any(inner is each for each in loaders):
+        return True
+    held = [v for v in (*inner.args, *inner.keywords.values()) if any(holds(v, each) for each in loaders)]
+    return (
+        inner.name not in ("chain", "cycle", "repeat", "sum") and len(held) <= 1 and all(_goes_once(v, loaders) for v in held)
+    )
 
 
 def epochs(document: Document, stated: float | None = None, seen: Sequence[Pass] = ()) -> float | None:

@@ -18,7 +18,7 @@ from fedgraph.pricing import costs, training
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, no_claim
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_joins import plain
+from fedgraph.pricing.python_joins import lift, plain
 from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value
 from fedgraph.pricing.questions import RATES, STEPS, text
 from fedgraph.pricing.training import Training
@@ -103,7 +103,8 @@ def _product(value: Value) -> list[Value]:
 
 def _ran(document: Document, planned: float | None) -> int | None:
     """The steps that are run, asked where a loop of the file is longer than what is accounted for."""
-    lengths = [n for held in document.program.looped if isinstance(n := plain(held), int)]
+    updates = lift("the steps of its loops", lambda *n: sum(n), *(c.times for c in document.made("update")))
+    lengths = [n for held in (*document.program.looped, updates) if isinstance(n := plain(held), int)]
     longer = sorted({float(n) for n in lengths if planned is not None and n > planned}, reverse=True)
     if planned is None or not longer:
         return None if planned is None else int(planned)

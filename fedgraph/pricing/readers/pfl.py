@@ -94,7 +94,7 @@ def _said(document: Document, call: Call) -> tuple[Said, str]:
     if any(v is not None and v <= 0 for v in (noise, epsilon, delta)) or (delta is not None and delta >= 1):
         raise document.error("epsilon and noise_parameter are > 0, and δ lies in (0, 1)", line=call.line)
     run = [n for c in document.calls if c.reached and (n := document.number(c, "central_num_iterations", "rounds")) is not None]
-    ran = int(max(run)) if run and rounds and max(run) > rounds else None
+    ran = int(sum(run)) if run and rounds and sum(run) > rounds else None
     return Said(call.name, noise, epsilon, delta, rate, int(rounds) if rounds else None, scale, run=ran), kind
 
 

@@ -112,7 +112,7 @@ def _passes(document: Document, optimizer: Call, stated: float | None) -> float 
     compiled = document.made("compile")
     others = [c.owner for c in compiled if not holds(c.get("optimizer", 0), optimizer)]
     fits = [c for c in document.made("fit") if not any(c.owner is o and isinstance(o, Call) for o in others)]
-    said = [(c.get("epochs", 4), c.times, again) for c in fits for again in (_repeats(c),)]
+    said = [(c.get("epochs", 3), c.times, again) for c in fits for again in (_repeats(c),)]
     if any(plain(epochs) is not None for epochs, *_ in said):
         every = [
             lift("the epochs of fit", operator.mul, lift("", operator.mul, 1 if e is None else e, n), k) for e, n, k in said

@@ -626,3 +626,45 @@ pf("not given", [("postprocessors=[mechanism]", "postprocessors=[]")], INF)
 pf("noise scale", [("delta=1e-5)", "delta=1e-5, noise_scale=0.1)")], 2.0)
 pf("epsilon", [("epsilon=2.0", "epsilon=20.0")], 20.0)
 pf("no backend", [("postprocessors=[mechanism]", "postprocessors=None")], INF)
+
+# A second visit.
+op("list passes", [("    for rows, labels in loader:", "    for rows, labels in list(loader) * 5:")], shuffled(2.0, 45))
+op(
+    "chain passes",
+    [
+        ("    for rows, labels in loader:", "    for rows, labels in itertools.chain(loader, loader):"),
+        ("import torch\n", "import torch\nimport itertools\n"),
+    ],
+    shuffled(2.0, 18),
+)
+op(
+    "recursive fit",
+    [
+        (
+            "for epoch in range(args.epochs):\n    for rows, labels in loader:\n        optimizer.step()\n",
+            "def go(n):\n    for rows in loader:\n        optimizer.step()\n    if n:\n        go(n - 1)\ngo(20)\n",
+        )
+    ],
+    shuffled(2.0, 21),
+)
+op("set environment", [(use, "import os\nos.environ['S'] = '0.5'\nsigma = float(os.environ.get('S', '2.0'))\n")], shuffled(0.5))
+tf("fit by place", [("epochs=FLAGS.epochs, batch_size=100", "100, 90")], shuffled(2.0, 90))
+jx(
+    "two runs",
+    [
+        ("for step in range(steps):", "for run in range(3):\n  for step in range(steps):"),
+        ("    g = grad", "      g = grad"),
+        ("    noisy, state", "      noisy, state"),
+    ],
+    1.6,
+)
+pf(
+    "two runs",
+    [
+        (
+            "algorithm.run(",
+            "FederatedAveraging().run(algorithm_params=NNAlgorithmParams(central_num_iterations=100, train_cohort_size=100), backend=backend)\nalgorithm.run(",
+        )
+    ],
+    2.7,
+)
