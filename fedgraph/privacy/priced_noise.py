@@ -113,8 +113,8 @@ def _normal(mechanism: noise.GaussianNoise | ShrunkGaussianNoise, event: events.
 def _of_sampled_rows(
     mechanism: noise.GaussianNoise | ShrunkGaussianNoise, event: events.PoissonGaussian | events.FixedSizeGaussian, place: Place
 ) -> bool:
-    """The multiplier is of the clip of one row."""
-    if not isinstance(place.bound, (ClippedSum, L2Ball, Rows)):
+    """The multiplier is of the clip of one row, or of one answer that is computed from the rows that were drawn."""
+    if not isinstance(place.bound, (ClippedSum, L2Ball, Rows, SimplexRows)):
         return False
     return _enough(mechanism, event.noise_multiplier * least_change(place, Relation.NODE_ZERO_OUT), place)
 

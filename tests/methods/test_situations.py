@@ -373,6 +373,7 @@ DRAWN = {
     "dpar": {},
     "gap_node": {"sampling_rate": 0.4},
     "progap_node": {"sampling_rate": 0.4},
+    "privgnn": {},
     "sage_node coins": {"sampling_rate": 0.4, "batches": "poisson", "cap": "promised", "degree": 3},
     "sage_node fixed": {"sampling_rate": 0.4, "batches": "fixed", "cap": "promised", "degree": 3},
 }

@@ -60,6 +60,7 @@ EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
     (normal(1.5), normal(1.0), Gaussian(1.5), Box(0.0, 1.0), GRAPH),
     (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(3.0, 1.0), Gaussian(3.0), L2Ball(2.0), NODE),
     (normal(3.0), normal(2.0), PoissonGaussian(1.5, 0.1, 1, False), ClippedSum(2.0, 9, "kernel"), NODE),
+    (normal(1.5 * math.sqrt(2)), normal(1.5), PoissonGaussian(1.5, 0.1, 1, False), SimplexRows(1), NODE),
     (normal(3.0), normal(2.0), FixedSizeGaussian(1.5, 2, 9, 1, True), ClippedSum(2.0, 9, "kernel"), Relation.NODE_REPLACE),
     (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(2.0, 0.5), PoissonGaussian(3.0, 0.1, 1, False), L2Ball(2.0), NODE),
     (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(2.0, 0.5), FixedSizeGaussian(3.0, 2, 9, 1, True), L2Ball(2.0), NODE),

@@ -49,6 +49,8 @@ UNSEEN = {
     "hops stay with their client, and the classifier's rows with them. Who reads all that is priced catches it (above).",
     "progap_node, noise × ⅔": "no attack reads its messages; what it releases are gap_node's kinds, which are broken and "
     "caught (above), and its own tests tell two thirds of its noise.",
+    "privgnn, noise × ⅔": "who takes part in an answer is secret, and a teacher's posterior moves by less than the √2 that is "
+    "priced. The audit of mechanisms breaks sampled Gaussian sums, and catches them.",
     "gap_node and sage_node, promised degree broken": "the promise is held against the data before anything is released, and "
     "where they break it the row is priced ∞ (tests/tasks, privacy.settle): there is no finite ε left to refute.",
     "features, secure sum leaked with two clients": "each of two clients carries the whole noise, since the other may be a "

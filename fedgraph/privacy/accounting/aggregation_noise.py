@@ -89,7 +89,7 @@ def node_level(
     standard deviation serves both stages, as published: √D / C.
     """
     if reading == "published":
-        hop = least_multiplier(lambda m: _slides(pipeline, m * published_ratio, m, delta), epsilon)
+        hop = least_multiplier(lambda m: claimed(pipeline, m * published_ratio, m, delta), epsilon)
         gradient = hop * published_ratio
     else:
         share = hop_share if pipeline.hops else 0.0
@@ -97,10 +97,11 @@ def node_level(
         to_gradient = pipeline.sampling_rate * math.sqrt(pipeline.steps / (1 - share)) * (2 if pipeline.replaced else 1)
         multiplier = calibrate.noise_multiplier(lambda m: pipeline.event(m * to_gradient, m * to_hop), epsilon, delta)
         gradient, hop = multiplier * to_gradient, multiplier * to_hop
-    return NodeNoise(gradient, hop, _slides(pipeline, gradient, hop, delta))
+    return NodeNoise(gradient, hop, claimed(pipeline, gradient, hop, delta))
 
 
-def _slides(pipeline: NodePipeline, gradient: float, hop: float, delta: float) -> float:
+def claimed(pipeline: NodePipeline, gradient: float, hop: float, delta: float) -> float:
+    """The published ε of ``pipeline``: gradient, hop as in ``NodeNoise``."""
     orders = np.arange(2.0, 257.0)
     training = pipeline.steps * rdp.poisson_one_row(gradient, pipeline.sampling_rate, orders)
     return float(np.min(training + pipeline.hops * orders / (2 * hop**2) + math.log(1 / delta) / (orders - 1)))

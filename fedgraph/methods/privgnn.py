@@ -1,0 +1,188 @@
+"""PrivGnn: noisy answers of teachers on private neighbourhoods label a public graph, on which a student learns.
+
+Round q: a fresh, secret coin of rate γ per private node says who takes part. Of those with a label the K whose features are
+most like the q-th public query form a subgraph, a graph convolution network is trained on it, and its posterior for the query
+(alone, without an edge) is released with noise. The student is trained on the public graph, of which nobody knows a label, with
+the largest entry of each noisy posterior as the label of its query. Federated, every client has a teacher of its own for each
+query, and posteriors are averaged.
+
+**Guarantee.** Node level, zero-out: a node without label takes no part, so "drawn and gone" and "not drawn" are the same, and
+one coin amplifies one answer. Two posteriors are at most √2 apart in L2, as (1, 0) and (0, 1) are, whatever the teacher is, so
+an answer is a Gaussian with Poisson sampling. Who is unlike the query pays as much as who is like it.
+
+Published: Laplace noise of scale 1/ε on each entry of a posterior, which the released code (github.com/iyempissy/privGnn)
+prices at a distance of 1, with Poisson sampling; posteriors are up to 2 apart in L1. ``epsilon_published`` is that claim for
+the Gaussian noise here, Δ = 1, by Rényi accounting. The released code draws samples of fixed size, which amplify
+another relation.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from pydantic import Field
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.learning.baselines import fitting
+from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.layers.sparse import unit_rows
+from fedgraph.learning.optimisers.dp_training import poisson_mask
+from fedgraph.methods import base
+from fedgraph.privacy.accounting import aggregation_noise
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.events import Event, Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
+from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.types import Graph, Subgraph, without_edges
+
+REFERENCE = """@article{olatunji2023releasing,
+  title = {Releasing Graph Neural Networks with Differential Privacy Guarantees},
+  author = {Olatunji, Iyiola E. and Funke, Thorben and Khosla, Megha},
+  journal = {Transactions on Machine Learning Research}, year = {2023}}"""
+
+ONE_ANSWER = SimplexRows(1)
+
+
+class Params(Settings):
+    """Settings."""
+
+    queries: int = Field(60, ge=1, description="public nodes that are asked; each is paid for")
+    sampling_rate: float = Field(0.3, gt=0, le=1, description="γ, probability that a private node takes part in an answer")
+    neighbours: int = Field(100, ge=1, description="K, private nodes of most similar features that a teacher is trained on")
+    hidden: int = Field(32, ge=1, description="hidden units of teachers and student")
+    teacher_epochs: int = Field(60, ge=1, description="Adam steps of a teacher")
+    student_epochs: int = Field(100, ge=1, description="Adam steps of the student")
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """public: the graph that is asked about. rows: its features at unit length."""
+
+    public: Graph
+    rows: sp.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's graph, and its features at unit length."""
+
+    graph: Graph
+    rows: sp.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server. seed: of the student. answers: noisy mean posteriors so far, float [c] each, in the order of queries."""
+
+    seed: int
+    answers: tuple[np.ndarray, ...] = ()
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
+    """One release per query."""
+    public = facts.public.graph
+    if public is None:
+        raise ScenarioError("privgnn labels a public graph: set the task's protocol: inductive")
+    relation, delta2 = Relation.NODE_ZERO_OUT, sensitivity_l2(ONE_ANSWER, Relation.NODE_ZERO_OUT)
+    mechanism: Mechanism = Disclose("no noise was asked for")
+    event: Event = Unprotected("no noise")
+    queries, published, min_clients = min(params.queries, public.num_nodes), None, 1
+    if budget.private:
+        pipeline = aggregation_noise.NodePipeline(queries, params.sampling_rate, hops=0, replaced=False)
+        reading = budget.calibrated_by
+        found = aggregation_noise.node_level(pipeline, 0.0, budget.epsilon, budget.delta, reading, 1.0).gradient
+        multiplier = found / delta2 if reading == "published" else found  # published: Δ = 1
+        std, min_clients = base.gradient_std(multiplier, delta2, facts)
+        mechanism, event = GaussianNoise(std), pipeline.gradient_event(multiplier)
+        published = aggregation_noise.claimed(pipeline, multiplier * delta2, 1.0, budget.delta)
+    assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *base.public_assumptions(facts))
+    return base.Plan(
+        method="privgnn",
+        params=params,
+        facts=facts,
+        guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False),
+        schedule=base.Schedule(
+            rounds=queries,
+            releases=(PlannedRelease("answer", ONE_ANSWER, mechanism, event, range(queries)),),
+            min_clients=min_clients,
+        ),
+        made=Made(public, unit_rows(public.features)),
+        epsilon_published=published,
+    )
+
+
+def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+    """Which public nodes are asked, by public coins: int64 [queries, 1]."""
+    chosen = rng.permutation(plan.made.public.num_nodes)[: plan.schedule.rounds]
+    return base.State({"queries": chosen[:, None]}, Memory(int(rng.integers(2**31))))
+
+
+def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
+    return Work(subgraph.graph, unit_rows(subgraph.graph.features))
+
+
+def client(
+    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
+) -> dict[str, Released]:
+    """The noisy posterior of this round's query."""
+    query = int(model["queries"][round_, 0])
+
+    def posterior() -> np.ndarray:
+        drawn = poisson_mask(work.graph.num_nodes, plan.params.sampling_rate, streams.generator("batch"))
+        taking = np.flatnonzero(drawn & (work.graph.labels >= 0))
+        like = (work.rows[taking] @ plan.made.rows[[query]].T).toarray().ravel()
+        nearest = taking[np.argsort(-like, kind="stable")[: plan.params.neighbours]]
+        return _posterior(plan, work.graph, nearest, query)[None]
+
+    return {"answer": desk.release("answer", posterior)}
+
+
+def _posterior(plan: base.Plan[Params, Made], graph: Graph, nodes: np.ndarray, query: int) -> np.ndarray:
+    """float [c]: what a network trained on the subgraph of ``nodes`` says of the query; uniform where there is no node."""
+    if nodes.size == 0:
+        return np.full(graph.num_classes, 1 / graph.num_classes)
+    shape = _shape(plan)
+    part, alone = graph.induced(np.sort(nodes)), without_edges(plan.made.public.induced(np.array([query])))
+    before, how = fitting.start(shape, 0), fitting.Steps(plan.params.teacher_epochs, 0, 0.01, 5e-4)
+    network = fitting.build_network(shape, 0)
+    after = fitting.trained(network, fitting.inputs(part), part.labels, before, how, lambda step: step)
+    return _softmax(fitting.scores(network, after.vector, fitting.inputs(alone)))[0]
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    return torch.softmax(torch.tensor(scores, dtype=torch.float64), dim=1).numpy()
+
+
+def _shape(plan: base.Plan[Params, Made]) -> Shape:
+    return Shape("gcn", plan.facts.sizes.num_features, plan.facts.sizes.num_classes, plan.params.hidden)
+
+
+def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+    """Keep the mean of the clients' answers."""
+    answer = inbox.sums["answer"][0] / inbox.num_clients
+    return base.State(state.model, Memory(state.memory.seed, (*state.memory.answers, answer)))
+
+
+def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
+    """[n, c] scores of the student, which learns on the public graph."""
+    answers, public, shape = state.memory.answers, plan.made.public, _shape(plan)
+    if len(answers) < plan.schedule.rounds:
+        raise RuntimeFailure("privgnn was asked for predictions before its last answer")
+    labels = np.full(public.num_nodes, -1, dtype=np.int64)
+    labels[state.model["queries"][:, 0]] = np.array(answers).argmax(axis=1)
+    seed, how = state.memory.seed, fitting.Steps(plan.params.student_epochs, 0, 0.01, 5e-4)
+    network = fitting.build_network(shape, seed)
+    after = fitting.trained(network, fitting.inputs(public), labels, fitting.start(shape, seed), how, lambda step: seed + step)
+    return fitting.scores(network, after.vector, fitting.inputs(graph))
+
+
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+    kind="classifier",
+    units=(Unit.NODE,),
+    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
+    situations=(base.Situation("inductive", settings={"queries": 4, "teacher_epochs": 5, "student_epochs": 20}),),
+)
