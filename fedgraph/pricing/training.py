@@ -142,9 +142,7 @@ def _goes_once(over: Value, loaders: Sequence[Value]) -> bool:
     if not isinstance(inner, Call) or any(inner is each for each in loaders):
         return True
     held = [v for v in (*inner.args, *inner.keywords.values()) if any(holds(v, each) for each in loaders)]
-    return (
-        inner.name not in ("chain", "cycle", "repeat", "sum") and len(held) <= 1 and all(_goes_once(v, loaders) for v in held)
-    )
+    return inner.name not in ("chain", "cycle", "repeat", "sum") and all(_goes_once(v, loaders) for v in held)
 
 
 def epochs(document: Document, stated: float | None = None, seen: Sequence[Pass] = ()) -> float | None:
