@@ -48,7 +48,7 @@ def refuses(made: Plan) -> str | None:
 def attack(params: Params, scene: Scene) -> Finding:
     model, reader = messages.begun(scene).model, messages.reader(scene)
     scores, truth, matches = [], [], []
-    for subgraph, flat in messages.gradients(scene, params.clients, model):
+    for subgraph, flat in messages.gradients_sent(scene, params.clients, model):
         layer, back = reader.first_layer(flat)
         rows = unit_rows(subgraph.graph.features)[subgraph.graph.labels >= 0].toarray()
         strength = np.abs(layer @ back).max(axis=0)

@@ -44,7 +44,7 @@ def attack(params: Params, scene: Scene) -> Finding:
     state, reader = messages.begun(scene), messages.reader(scene)
     model = {name: value * 0 if name == "parameters" else value for name, value in state.model.items()}
     scores, truth, alike = [], [], []
-    for subgraph, flat in messages.gradients(scene, params.clients, model):
+    for subgraph, flat in messages.gradients_sent(scene, params.clients, model):
         labels = subgraph.graph.labels[subgraph.graph.labels >= 0]
         if not labels.size:
             continue

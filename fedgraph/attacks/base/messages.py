@@ -40,7 +40,7 @@ def why_unread(made: Plan) -> str | None:
     return "features and labels are public here" if made.guarantee.protection.unit is not Unit.NODE else None
 
 
-def gradients(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
+def gradients_sent(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
     """(client, its gradient in the answer to ``model``) of the first ``clients`` whose answer holds one."""
     read = reader(scene)
     for subgraph in scene.game.partition.subgraphs[:clients]:

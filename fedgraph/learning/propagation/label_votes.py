@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.sampling.meetings import Counted
+from fedgraph.learning.sampling.meetings import MeetingRules
 
 LEAST, MOST = 0.05, 50.0  # of an affinity: no single vote is surer than this
 SURE = 2.0  # standard deviations of noise that an estimate must be away from chance before it is believed
@@ -47,7 +47,7 @@ class Reading:
         return np.asarray(truth / truth.sum(axis=1, keepdims=True))
 
 
-def read(numbers: np.ndarray, std: float, counted: Counted, num_labelled: int) -> Reading:
+def read(numbers: np.ndarray, std: float, counted: MeetingRules, num_labelled: int) -> Reading:
     """From noisy class counts and matching numbers (``sampling.meetings``), each with noise of standard deviation ``std``."""
     c = counted.num_classes
     sizes = np.maximum(numbers[:c], num_labelled / (4 * c))

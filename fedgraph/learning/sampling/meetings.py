@@ -12,7 +12,7 @@ from fedgraph.learning.sampling.neighbour_sampling import priorities
 KEPT, SIDE = 1, 0  # name the public coins that keep an edge, and that put a node on a side
 
 
-class Counted(Protocol):
+class MeetingRules(Protocol):
     """What ``privacy.meetings.MeetingCounts`` says of the numbers: how many classes, and which edges are kept for which."""
 
     @property
@@ -23,7 +23,7 @@ class Counted(Protocol):
     def class_rates(self) -> tuple[float, ...]: ...
 
 
-def matching_numbers(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted: Counted) -> np.ndarray:
+def matching_numbers(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted: MeetingRules) -> np.ndarray:
     """Nodes per class, matching numbers of like and of unlike ends at each rate, and of pairs of classes; float64 [length].
 
     adjacency: symmetric [n, n]. labels: int64 [n]; a node with a negative label is not counted and meets nobody. ids: int64
