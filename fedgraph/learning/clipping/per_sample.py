@@ -24,7 +24,7 @@ import numpy as np
 from fedgraph.learning.clipping.rounding import room
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import Rows
-from fedgraph.learning.layers.models import Layout, forward, on_device
+from fedgraph.learning.layers.models import Layout, cross_entropy_errors, forward, on_device
 
 
 def clipped_gradient_sum(layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None) -> np.ndarray:
@@ -97,12 +97,7 @@ def _clipped_errors(
     """(pre-activations, ∂loss/∂pre-activation scaled as the clip says) of every layer, [n, width] each; float64 if clipped."""
     layers = layout.layers(on_device(vector))
     pre = forward(layers, x)
-    known = labels >= 0
-    error = torch.softmax(pre[-1], dim=1)
-    error[torch.arange(labels.shape[0], device=labels.device), labels.clamp(min=0)] -= 1.0
-    error = error * known[:, None]
-
-    errors = [error]
+    errors = [cross_entropy_errors(pre[-1], labels)]
     for level in range(len(layers) - 1, 0, -1):
         errors.append((errors[-1] @ layers[level][0].T) * (pre[level - 1] > 0))
     errors.reverse()

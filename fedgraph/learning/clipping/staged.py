@@ -18,7 +18,7 @@ import torch
 from fedgraph.learning.clipping.per_sample import finite
 from fedgraph.learning.clipping.rounding import room
 from fedgraph.learning.layers.dense import Rows
-from fedgraph.learning.layers.models import on_device
+from fedgraph.learning.layers.models import cross_entropy_errors, on_device
 
 ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et al. 2017)
 
@@ -81,9 +81,7 @@ def clipped_gradient_sum(
     """
     layers = stage.parts(on_device(vector))
     pre, units, out, norms = _forward(layers, xs)
-    error = torch.softmax(out, dim=1)
-    error[torch.arange(labels.shape[0], device=labels.device), labels.clamp(min=0)] -= 1.0
-    error = error * (labels >= 0)[:, None]
+    error = cross_entropy_errors(out, labels)
     back = error @ layers[-1][0].T
     back = (back - units * (units * back).sum(dim=1, keepdim=True)) / norms
     inner = back * torch.where(pre > 0, SCALE, SCALE * ALPHA * torch.exp(pre.clamp(max=0)))

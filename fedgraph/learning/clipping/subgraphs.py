@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from fedgraph.learning.clipping.rounding import NORM, SPREAD, room
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.graphsage import Mean, Widths
-from fedgraph.learning.layers.models import on_device
+from fedgraph.learning.layers.models import cross_entropy_errors, on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device
 from fedgraph.learning.propagation.propagate import row_stochastic
 
@@ -91,9 +91,7 @@ def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch
     before = inputs.x @ torch.cat([u0, v0]) + b0
     hidden, active = torch.relu(before), (before > 0).float()
     around = inputs.mean.of(hidden)
-    error = torch.softmax(hidden @ u1 + around @ v1 + b1, dim=1)
-    error[torch.arange(len(labels), device=labels.device), labels.clamp(min=0)] -= 1.0
-    error = error * (labels >= 0)[:, None]
+    error = cross_entropy_errors(hidden @ u1 + around @ v1 + b1, labels)
 
     own = (error @ u1.T) * active
     sent = (error @ v1.T) / inputs.degrees.clamp(min=1)[:, None]

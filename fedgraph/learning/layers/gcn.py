@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import DenseMatrix
-from fedgraph.learning.layers.models import Layout, on_device
+from fedgraph.learning.layers.models import Layout, cross_entropy_errors, on_device
 from fedgraph.learning.layers.pooling import Pool
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, to_torch, unit_rows
 from fedgraph.learning.optimisers.public_training import Fitting
@@ -88,10 +88,8 @@ def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs, keep: An
     if keep is not None:
         hidden = hidden * keep
     outputs = inputs.hat @ (hidden @ w1) + b1
-    error = torch.softmax(outputs if inputs.pool is None else inputs.pool.forward(outputs), dim=1)
-    known = inputs.labels >= 0
-    error[torch.arange(len(known), device=known.device), inputs.labels.clamp(min=0)] -= 1.0
-    error = error * (known / known.sum().clamp(min=1))[:, None]
+    pooled = outputs if inputs.pool is None else inputs.pool.forward(outputs)
+    error = cross_entropy_errors(pooled, inputs.labels, mean=True)
     if inputs.pool is not None:
         error = inputs.pool.backward(error)
     spread = inputs.hat @ error

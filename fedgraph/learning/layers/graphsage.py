@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.models import on_device
+from fedgraph.learning.layers.models import cross_entropy_errors, on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.optimisers.training import adam
@@ -83,10 +83,7 @@ def gradient(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean,
     u0, v0, b0, u1, v1, b1 = widths.views(vector)
     before = x @ u0 + mean.of(x @ v0) + b0
     hidden = torch.relu(before)
-    known = labels >= 0
-    error = torch.softmax(hidden @ u1 + mean.of(hidden @ v1) + b1, dim=1)
-    error[torch.arange(len(labels), device=labels.device), labels.clamp(min=0)] -= 1.0
-    error = error * (known / known.sum().clamp(min=1))[:, None]
+    error = cross_entropy_errors(hidden @ u1 + mean.of(hidden @ v1) + b1, labels, mean=True)
     spread = mean.back(error)
     first = (error @ u1.T + spread @ v1.T) * (before > 0)
     parts = (x.gradient(first), x.gradient(mean.back(first)), first.sum(0), hidden.T @ error, hidden.T @ spread, error.sum(0))

@@ -83,6 +83,17 @@ def logits(layout: Layout, vector: np.ndarray, x: Rows) -> np.ndarray:
     return hidden.cpu().numpy()
 
 
+def cross_entropy_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False) -> torch.Tensor:
+    """[n, c]: ∂loss/∂scores, softmax − one-hot, of the sum (or mean) of the cross-entropies of known labels.
+
+    scores: [n, c] before the softmax. labels: int64 [n]; a row labelled −1 contributes nothing, and has zeros.
+    """
+    known = labels >= 0
+    error = torch.softmax(scores, dim=1)
+    error[torch.arange(len(labels), device=labels.device), labels.clamp(min=0)] -= 1.0
+    return error * (known / known.sum().clamp(min=1) if mean else known)[:, None]
+
+
 def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: Rows) -> list[torch.Tensor]:
     """Pre-activations of every layer, [n, width] each."""
     out = [x @ layers[0][0] + layers[0][1]]
