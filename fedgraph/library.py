@@ -27,8 +27,6 @@ from fedgraph.scenario.draft_collection import WHOLE
 from fedgraph.scenario.wanted import delta_for
 from fedgraph.types import Graph, GraphCollection
 
-USUAL = ("features", "gap_node", "nonprivate")  # what is compared where nobody names methods
-
 
 def run(
     scenario: str | Path | Mapping[str, Any],
@@ -152,7 +150,7 @@ def compare(
         given = {name: objects.graph_of(data, name, label, columns)}
     graph = given[name]
     assert isinstance(graph, Graph)
-    chosen = (("features", "nonprivate") if len(given) > 1 else USUAL) if methods is None else methods
+    chosen = _usual(len(given) > 1) if methods is None else methods
     specs = [{"method": m} if isinstance(m, str) else dict(m) for m in chosen]
     embedders = [spec for spec in specs if len(given) > 1 and _embeds(spec)]
     specs = [spec for spec in specs if spec not in embedders]
@@ -201,6 +199,11 @@ def _of_whole_graphs(
     tasks = [{**common, "task": "graph_classification", "partition": dealt, "folds": 5, "methods": specs, "baselines": []}]
     blind = [{**spec, "compare": ["mean"]} for spec in specs if spec.get("training") == "none" and "compare" not in spec]
     return tasks + ([{**common, "task": "graph_clustering", "methods": blind}] if blind else [])
+
+
+def _usual(edgeless: bool, usual: Sequence[str] = ("features", "gap_node", "nonprivate")) -> list[str]:
+    """What is compared where nobody names methods."""
+    return [name for name in usual if not edgeless or any(d.edgeless for d in kinds.method(name).OFFERS.drafts)]
 
 
 def _passing_folder() -> Path:

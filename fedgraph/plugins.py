@@ -6,6 +6,7 @@ What the plugins of a room share stands in its ``base``, which is no plugin.
 import difflib
 import importlib
 import pkgutil
+import sys
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -17,8 +18,13 @@ HOME = Path(__file__).parent
 
 @lru_cache
 def names(package: str) -> list[str]:
-    """Plugins of ``fedgraph.<package>``, sorted. The folder is read once per process, and nothing of it is imported."""
-    found = (m.name for m in pkgutil.iter_modules([str(HOME.joinpath(*package.split(".")))]))
+    """Plugins of ``fedgraph.<package>``, sorted, also from folders that were added to its ``__path__``.
+
+    Folders are read once per process, and nothing of them is imported.
+    """
+    loaded = sys.modules.get(f"fedgraph.{package}")
+    folders = list(loaded.__path__) if loaded else [str(HOME.joinpath(*package.split(".")))]
+    found = (m.name for m in pkgutil.iter_modules(folders))
     return sorted(n for n in found if n not in ("base", "__main__"))
 
 

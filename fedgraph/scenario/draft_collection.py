@@ -16,7 +16,7 @@ WHOLE = "-whole"  # the end of the label of the data set whose graphs are read w
 def offered(wanted: Wanted) -> list[tuple[str, Draft]]:
     """Rows of one graph that read no edge, since a row has none."""
     every = draft_rows.offered("graph", "node", protocol=wanted.protocol)
-    return [row for row in every if row[0] in ("features", "nonprivate")]
+    return [(name, draft) for name, draft in every if draft.edgeless]
 
 
 def cost_of(cheaper: int, people: int) -> float:

@@ -59,7 +59,8 @@ class Draft:
     data: ``graph`` that is dealt to clients, or ``federation`` of one's own. unit: of the guarantee that is wanted.
     settings: of the row, its ``label`` among them. comment: what the row shows, for the line's end. compared: the row is a
     comparison (it is written after the others, and it runs at one level of trust). quick: what ``--quick`` sets.
-    crossing: the row also makes sense where edges lead from one client to another. spare: written only where there is time.
+    crossing: the row also makes sense where edges lead from one client to another. edgeless: also where no row has an
+    edge. spare: written only where there is time.
     cheaper: (cost, settings) from the dearest to the cheapest; a draft takes the first that fits, ``--quick`` the last. A cost
     is in units of the last one's time.
     """
@@ -71,6 +72,7 @@ class Draft:
     compared: bool = False
     quick: Mapping[str, object] = field(default_factory=dict)
     crossing: bool = True
+    edgeless: bool = False
     spare: bool = False
     cheaper: tuple[tuple[float, Mapping[str, object]], ...] = ((1.0, {}),)
 

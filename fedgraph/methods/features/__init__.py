@@ -257,7 +257,7 @@ OFFERS: Offers[Params, Made, Work, Memory] = Offers(
     partial_rounds=True,
     answers_every_round=True,
     drafts=(
-        Draft("graph", "node", {"label": "Features"}, "each node's own row; edges only where they are public"),
+        Draft("graph", "node", {"label": "Features"}, "each node's own row; edges only where they are public", edgeless=True),
         Draft("federation", "node", {"label": "Features"}, "each node's own row", quick={"steps": 40}),
     ),
     num_sent=num_sent,
