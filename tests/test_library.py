@@ -226,7 +226,7 @@ def test_a_list_of_small_graphs_is_compared_with_whole_graphs_private() -> None:
     methods = ["features", {"method": "local_dp", "training": "none", "hidden": 4}]
     run = fedgraph.compare(graphs, methods, epsilons=[4], clients=3, protocol="asking")
     table = run.table()
-    assert set(table["task"]) == {"node-level", "graph_classification", "graph_clustering"}
+    assert set(table["task"]) == {"asking", "graph_classification", "graph_clustering"}
     (own,) = table[table["method"] == "features"].to_dict("records")
     assert own["epsilon_provable"] <= 4
     assert own["delta"] == pytest.approx(1e-4)

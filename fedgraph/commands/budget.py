@@ -8,7 +8,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedgraph.data.base.tables import COLUMN_NAMES
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.units import Unit
 
@@ -61,6 +60,8 @@ def read_ids(path: Path) -> list[str]:
 
 def _has_header(rows: list[list[str]]) -> bool:
     """Whether the first line names columns: by a usual word for ids, or by a word where the second line has a number."""
+    from fedgraph.data.base.tables import COLUMN_NAMES
+
     first, second = ([*rows, [], []])[:2]
     if any(_is_number(below) and not _is_number(cell) for cell, below in zip(first[1:], second[1:], strict=False)):
         return True

@@ -3,6 +3,7 @@
 import argparse
 import textwrap
 from collections.abc import Callable
+from pathlib import Path
 
 from fedgraph import plugins
 from fedgraph.scenario import shipped
@@ -71,8 +72,8 @@ def _docstring(package: str, name: str) -> str | None:
     """Read from the source: a list of names should not load torch."""
     import ast
 
-    home = plugins.HOME.joinpath(*package.split("."), name)
-    source = home / "__init__.py" if home.is_dir() else home.with_suffix(".py")
+    places = [Path(folder, end) for folder in plugins.folders(package) for end in (f"{name}.py", f"{name}/__init__.py")]
+    source = next(place for place in places if place.is_file())
     return ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
 
 

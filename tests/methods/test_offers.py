@@ -103,7 +103,7 @@ def test_attacks_read_it(own: str, library: Graph) -> None:
 def test_methods_are_compared_where_their_offers_say() -> None:
     found = {
         t["label"]: [m["method"] for m in t["methods"]]
-        for t in api._by_unit([{"method": m} for m in plugins.names("methods")], {}, "auto")
+        for t in api._by_unit([{"method": m} for m in plugins.names("methods")], {}, "auto", {})
     }
     links = set(kinds.names_offering(lambda offers: offers.kind == "linker"))
     assert set(found["links"]) == links == {"link_clear", "link_hops"}
