@@ -83,14 +83,18 @@ def as_text(book: BudgetBook) -> str:
     for number, charge in enumerate(book.charges, start=1):
         alone = joint_epsilon([charge.dearest], book.delta)
         people = int(charge.people.sum())
-        viewer = charge.protection.viewer.value
+        viewer = charge.protection.viewer.words
         lines.append(
-            f"  {number}. {charge.written}  {charge.what}: ε = {alone:.4g} alone, on {people:,} people, toward {viewer}"
+            f"  {number}. {charge.written}  {charge.what}: ε = {alone:.4g} alone, on {people:,} people, hidden from {viewer}"
         )
     for group in book.groups():
         part = min(1.0, group.epsilon / book.epsilon)
         bar = "█" * round(BAR * part) + "░" * (BAR - round(BAR * part))
         which = ", ".join(str(k + 1) for k in group.charges) or "nothing"
         lines.append(f"  {bar} {group.epsilon:.4g} of {book.epsilon:g} spent by {group.num_people:,} people (charges: {which})")
+    if book.torn:
+        lines.append(
+            f"  {book.torn:,} bytes at the end are no whole line and are not counted: a charge was broken off, or cut off"
+        )
     lines.append(f"  last line: {book.head} (keep it elsewhere: a file that was cut off at its end shows another one)")
     return "\n".join(lines)

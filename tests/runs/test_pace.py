@@ -50,9 +50,12 @@ def test_rounds_say_how_far_a_cell_is() -> None:
     clock, only = Clock(), cell("dear", 0)
     pace = Pace([only], clock)
     pace.begin(only)
-    clock.now = 10.0
-    pace.advance(only, 0.25)
-    assert pace.left() == pytest.approx(30.0)
+    clock.now = 60.0
+    pace.advance(only, 0.125)
+    assert pace.left() is None, "the first round has the start in it"
+    clock.now = 70.0
+    pace.advance(only, 0.375)
+    assert pace.left() == pytest.approx(25.0)
 
 
 def test_cells_side_by_side_share_the_rest_but_the_longest_stays_whole() -> None:

@@ -27,9 +27,9 @@ OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars"}  # what a table may be s
 MOST_CHARACTERS = 60  # of a cell or a header, in a message
 
 _SIDES = ("", "1", "2", "_1", "_2", "_id")
-COLUMN_NAMES = frozenset(name + side for name in ("id", "node", "source", "target", "src", "dst") for side in _SIDES) | {
-    *("name", "nodeid", "from", "to", "u", "v", "a", "b", "head", "tail")
-}
+COLUMN_NAMES = frozenset(
+    name + side for name in ("id", "node", "person", "source", "target", "src", "dst") for side in _SIDES
+) | {*("name", "nodeid", "from", "to", "u", "v", "a", "b", "head", "tail")}
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarra
     for number, cells in _skip_header(read_lines(content, name, least=2, needed=needed), rows, columns=2):
         for cell in cells[:2]:
             if cell not in rows:
-                faults.note(f"{name}:{number}", _unknown(cell, rows))
+                faults.note(f"{name}:{number}", _unknown(cell, rows, number))
         ends.append((rows.get(cells[0], 0), rows.get(cells[1], 0)))
         more = max(more, len(cells) - 2)
     faults.refuse()
@@ -107,8 +107,9 @@ def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarra
     return table[:, 0], table[:, 1], more
 
 
-def _unknown(node: str, rows: Mapping[str, int]) -> str:
-    return f"unknown node {node[:MOST_CHARACTERS]!r}; allowed: the {len(rows)} ids of the features file"
+def _unknown(node: str, rows: Mapping[str, int], number: int) -> str:
+    header = ", or a header whose columns of ids have a name such as id, node or person" if number == 1 else ""
+    return f"unknown node {node[:MOST_CHARACTERS]!r}; allowed: the {len(rows)} ids of the features file{header}"
 
 
 def label_columns(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[str, ...]:
@@ -127,7 +128,7 @@ def label_words(content: bytes, name: str, rows: Mapping[str, int], column: str 
     for number, cells in _skip_header(read_lines(content, name, least=2), rows, columns=1):
         where = f"{name}:{number}"
         if cells[0] not in rows:
-            faults.note(where, _unknown(cells[0], rows))
+            faults.note(where, _unknown(cells[0], rows, number))
         elif rows[cells[0]] in given:
             faults.note(where, f"node {cells[0]!r} has a second label; allowed: one")
         elif len(cells) <= place:
@@ -145,7 +146,7 @@ def parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
     for number, cells in _skip_header(read_lines(content, name, least=2), rows, columns=1):
         where, part = f"{name}:{number}", cells[1]
         if cells[0] not in rows:
-            faults.note(where, _unknown(cells[0], rows))
+            faults.note(where, _unknown(cells[0], rows, number))
         elif part not in PARTS:
             faults.note(where, f"part {part!r}; allowed: {', '.join(PARTS)}")
         elif found.setdefault(rows[cells[0]], part) != part:

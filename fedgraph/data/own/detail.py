@@ -32,7 +32,7 @@ def own_graph_detail(
 def changes_of(given: Sequence[Cleaned]) -> list[str]:
     """What was done to edges, counted over all of them, as one part of a sentence; none where nothing was."""
     counted = (
-        (sum(c.one_way for c in given), "one-way arcs made undirected"),
+        (sum(c.one_way for c in given), "edges listed in one direction, read in both"),
         (sum(c.repeated for c in given), "repeated edges coalesced"),
         (sum(c.loops for c in given), "self-loops dropped"),
     )

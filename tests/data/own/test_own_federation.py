@@ -196,7 +196,9 @@ def test_what_is_cleaned_away_is_counted(two: Path) -> None:
     write(two, "north", edges=lines)
     detail = load(two).provenance.detail
     assert "(weights, times) are not read" in detail
-    assert "2 one-way arcs made undirected, 1 repeated edges coalesced, 1 self-loops dropped" in detail, "one is of south"
+    assert "2 edges listed in one direction, read in both, 1 repeated edges coalesced, 1 self-loops dropped" in detail, (
+        "one is of south"
+    )
 
 
 @pytest.mark.parametrize("name", ["x" * 81, "two\nlines"])

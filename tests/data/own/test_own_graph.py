@@ -43,7 +43,7 @@ def test_csv_is_read_and_every_change_is_counted(tmp_path: Path) -> None:
     assert graph.features.toarray().tolist() == [[1, 0], [0, 2.5], [0, 0], [4, 1]]
     assert graph.labels.tolist() == [1, 0, -1, 1]
     assert graph.provenance.source == "own"
-    for phrase in ("1 of 4 nodes have no label", "1 one-way arcs", "1 repeated edges", "1 self-loops"):
+    for phrase in ("1 of 4 nodes have no label", "1 edges listed in one direction", "1 repeated edges", "1 self-loops"):
         assert phrase in graph.provenance.detail
     assert set(graph.provenance.checksums) == {"edges.csv", "features.csv", "labels.csv"}
 
@@ -70,6 +70,11 @@ def test_a_graph_of_one_node(tmp_path: Path) -> None:
     assert (graph.num_nodes, graph.num_edges) == (1, 0)
 
 
+def test_labels_of_persons_may_have_a_header(tmp_path: Path) -> None:
+    graph = data.load("own/csv", path=folder(tmp_path, labels="person,group\nada,red\nbob,blue\ndan,red\n"))
+    assert "1 of 4 nodes have no label" in graph.provenance.detail
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
@@ -86,7 +91,10 @@ def test_a_graph_of_one_node(tmp_path: Path) -> None:
         ({"features": ""}, "features.csv: empty"),
         ({"features": "id,a\n"}, "features.csv: a header but no nodes"),
         ({"edges": EDGES + "ada,eve\n"}, "edges.csv:7: unknown node 'eve'; allowed: the 4 ids"),
-        ({"edges": "x,y\nada,bob\n"}, "edges.csv:1: unknown node 'x'"),
+        (
+            {"edges": "x,y\nada,bob\n"},
+            "edges.csv:1: unknown node 'x'; allowed: the 4 ids of the features file, or a header whose columns of ids",
+        ),
         ({"edges": EDGES + "ada\n"}, "edges.csv:7: 1 column; allowed: 2"),
         ({"edges": ""}, "edges.csv: empty; allowed: two node ids a line, or the header source,target alone"),
         ({"labels": LABELS + "eve,red\n"}, "labels.csv:5: unknown node 'eve'"),
@@ -139,7 +147,12 @@ def test_npz_is_read_and_every_change_is_counted(tmp_path: Path) -> None:
     assert graph.features.toarray().tolist() == [[1, 0], [0, 2.5], [0, 0], [4, 1]]
     assert graph.labels.tolist() == [0, 1, -1, 0]
     assert graph.num_classes == 2
-    for phrase in ("1 of 4 nodes have no label", "not used: edge weights (4 edges)", "1 one-way arcs", "1 self-loops"):
+    for phrase in (
+        "1 of 4 nodes have no label",
+        "not used: edge weights (4 edges)",
+        "1 edges listed in one direction",
+        "1 self-loops",
+    ):
         assert phrase in graph.provenance.detail
 
 
