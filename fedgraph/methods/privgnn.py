@@ -16,18 +16,20 @@ the Gaussian noise here, Δ = 1, by Rényi accounting. The released code draws s
 another relation.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from pydantic import Field
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.learning.optimisers.dp_training import poisson_mask
 from fedgraph.methods import base

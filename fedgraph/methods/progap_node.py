@@ -10,16 +10,18 @@ has more than D neighbours. By default the sums are bounded for every graph (log
 neighbours and puts a group norm behind each base, in whose place sums have unit length here.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from pydantic import Field
 
 from fedgraph.learning.clipping import staged
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import DenseMatrix, Rows
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.dp_training import Descended, Descent, masked, poisson_mask

@@ -56,9 +56,9 @@ def test_a_cell_says_everything_once(tmp_path: Path) -> None:
     store.save(CELL, outcome(), 1.5)
     file = next(store.folder.glob("*.json.gz"))
     stored = read_file(file)
-    assert json.dumps(stored).count(CELL.key) == 1
+    assert json.dumps(stored).count(CELL.name) == 1
     entry = store.load(CELL).entry
-    assert [json.loads(line)["cell"] for line in entry.ledger] == [CELL.key] * 2
+    assert [json.loads(line)["cell"] for line in entry.ledger] == [CELL.name] * 2
     assert entry.ledger == entry_of(CELL, outcome(), 1.5).ledger
 
 

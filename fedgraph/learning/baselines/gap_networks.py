@@ -10,7 +10,6 @@ counts. At edge level features and labels are public, so batch norm and the vali
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,6 +17,7 @@ from torch import nn
 from torch.nn import functional
 
 from fedgraph.learning.baselines import fitting
+from fedgraph.learning.baselines.hop_network import HopNetwork
 from fedgraph.learning.baselines.sparse_rows import sparse_rows
 from fedgraph.learning.layers.sparse import device, unit_rows
 from fedgraph.types import Graph
@@ -80,28 +80,15 @@ def encoded(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
         return np.asarray(network.rows(sparse_rows(unit_rows(public.features))).cpu().numpy())
 
 
-@dataclass(frozen=True, eq=False)
-class Classifier:
-    """Trained on hops 0 … ``depth``. parameters: flat float32."""
-
-    widths: tuple[int, ...]
-    hidden: int
-    num_classes: int
-    parameters: np.ndarray
-
-    @property
-    def depth(self) -> int:
-        return len(self.widths) - 1
-
-    def scores(self, inputs: Sequence[np.ndarray]) -> np.ndarray:
-        """[n, c]."""
-        network = ClassifierNetwork(self.widths, self.hidden, self.num_classes).to(device())
-        return fitting.scores(network, self.parameters, _side_by_side(inputs))
+def scores(trained: HopNetwork, inputs: Sequence[np.ndarray]) -> np.ndarray:
+    """[n, c]."""
+    network = ClassifierNetwork(trained.widths, trained.hidden, trained.num_classes).to(device())
+    return fitting.scores(network, trained.parameters, _side_by_side(inputs))
 
 
 def classifier(
     inputs: Sequence[np.ndarray], labels: np.ndarray, hidden: int, num_classes: int, epochs: int, rng: np.random.Generator
-) -> Classifier:
+) -> HopNetwork:
     """Trained on the labelled nodes; inputs: the hops, [n, h] each."""
     widths = tuple(rows.shape[1] for rows in inputs)
 
@@ -110,7 +97,7 @@ def classifier(
 
     seed = int(rng.integers(2**31))
     found = best(make, _side_by_side(inputs), labels, held_out(labels, rng), epochs, seed)
-    return Classifier(widths, hidden, num_classes, found)
+    return HopNetwork(widths, hidden, num_classes, found)
 
 
 def _side_by_side(inputs: Sequence[np.ndarray]) -> fitting.Inputs:

@@ -9,14 +9,16 @@ Every weight matrix meets one vector of a row and one error, so the squared norm
 (Goodfellow 2015), and rows are clipped and added as in ``per_sample``, with the same guarantee, rounding included.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from fedgraph.learning.clipping.per_sample import finite
 from fedgraph.learning.clipping.rounding import room
+from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import Rows
 from fedgraph.learning.layers.models import cross_entropy_errors, on_device
 

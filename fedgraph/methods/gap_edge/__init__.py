@@ -10,12 +10,13 @@ what. After round K the server trains the classifier on [H⁰ … Hᴷ].
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedgraph.errors import RuntimeFailure
+from fedgraph.learning.baselines.hop_network import HopNetwork
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.propagation.aggregation import hop, unit_length
 from fedgraph.methods.base import Budget, Draft, Inbox, Offers, Plan, PublicFacts, Reads, Situation, State, noisy_hops
@@ -23,9 +24,6 @@ from fedgraph.methods.base.noisy_hops import HopMemory, Made, Work
 from fedgraph.methods.gap_edge.params import Params
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph
-
-if TYPE_CHECKING:
-    from fedgraph.learning.baselines import gap_networks
 
 REFERENCE = """@inproceedings{sajadmanesh2023gap,
   title = {{GAP}: Differentially Private Graph Neural Networks with Aggregation Perturbation},
@@ -52,7 +50,7 @@ class Memory(HopMemory):
     seed: int
     encoder: np.ndarray
     inputs: tuple[np.ndarray, ...]
-    classifier: public.Chosen | gap_networks.Classifier | None = None
+    classifier: public.Chosen | HopNetwork | None = None
     scores: np.ndarray | None = None
 
 
@@ -91,7 +89,7 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     inputs = [public.rows_of(memory.encoder, _encoder(plan.params), graph)]
     for _ in range(plan.params.hops):
         inputs.append(unit_length(hop(graph.adjacency, inputs[-1])))
-    return memory.classifier.scores(inputs)
+    return _scores(memory.classifier, inputs)
 
 
 def _after_hop(plan: Plan[Params, Made], memory: Memory, rows: np.ndarray) -> State[Memory]:
@@ -100,7 +98,7 @@ def _after_hop(plan: Plan[Params, Made], memory: Memory, rows: np.ndarray) -> St
     if len(inputs) <= p.hops:
         return State({"rows": rows}, memory)
     labels, rng = plan.made.attributes.labels, np.random.default_rng(memory.seed)
-    chosen: gap_networks.Classifier | public.Chosen
+    chosen: HopNetwork | public.Chosen
     if p.encoder == "published":
         from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
 
@@ -108,7 +106,16 @@ def _after_hop(plan: Plan[Params, Made], memory: Memory, rows: np.ndarray) -> St
     else:
         widths = (*((p.classifier,) if p.classifier else ()), plan.facts.sizes.num_classes)
         chosen = public.classifier(inputs, labels, widths, public.Fitting(2 * p.epochs, 0.02, 1e-3), p.chooses, rng)
-    return State({}, replace(memory, classifier=chosen, scores=chosen.scores(inputs)))
+    return State({}, replace(memory, classifier=chosen, scores=_scores(chosen, inputs)))
+
+
+def _scores(chosen: HopNetwork | public.Chosen, inputs: Sequence[np.ndarray]) -> np.ndarray:
+    """[n, c]."""
+    if isinstance(chosen, public.Chosen):
+        return chosen.scores(inputs)
+    from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+
+    return gap_networks.scores(chosen, inputs)
 
 
 _NO_EDGES = "reads no edge: a private method has to be better than this"
