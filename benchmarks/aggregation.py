@@ -22,8 +22,14 @@ import torch
 
 from fedgraph.learning.layers.sparse import to_torch
 from fedgraph.learning.propagation.aggregation import hop, unit_length
-from fedgraph.privacy.mechanisms.edge_cells import edges_of, num_cells
-from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, UpperTriangle, distinct_below
+from fedgraph.privacy.mechanisms.edge_mechanisms import (
+    BYTES_PER_CELL,
+    EdgeRand,
+    UpperTriangle,
+    distinct_below,
+    edges_of,
+    num_cells,
+)
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 

@@ -44,7 +44,7 @@ from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.sampling.stable_cap import weighted
 from fedgraph.methods.base import seen
-from fedgraph.privacy import degree_caps, neighbour_gradients
+from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base.node_settings import Params
@@ -148,9 +148,9 @@ def _mu(epsilon: float, delta: float) -> float:
 def of_hubs(clip: float = 0.5, bound: float = 2.0) -> None:
     """Prints how much of the priced sensitivity one node moves."""
     for n in (266, 2662):
-        cap = degree_caps.log_cap(n)
-        scale = neighbour_gradients.balanced_scale(cap, clip, bound)
-        step = neighbour_gradients.sensitivity(cap, clip, bound, scale)
+        cap = neighbour_sums.log_cap(n)
+        scale = neighbour_sums.balanced_scale(cap, clip, bound)
+        step = neighbour_sums.gradient_sensitivity(cap, clip, bound, scale)
         for neighbours in (0, 1, n // 8, n // 4, n // 2, n - 1):
             pairs = [_ring_with_hub(n, around, neighbours) for around in (2, 8, 32, 128)]
             hop = max(_hop_moved(*pair, cap) for pair in pairs) / cap.sensitivity_l2()
@@ -171,7 +171,7 @@ def _ring_with_hub(n: int, around: int, neighbours: int) -> tuple[sp.csr_array, 
     return graph(np.concatenate([ring, hub])), graph(ring)
 
 
-def _hop_moved(one: sp.csr_array, zero: sp.csr_array, cap: degree_caps.DegreeCap) -> float:
+def _hop_moved(one: sp.csr_array, zero: sp.csr_array, cap: neighbour_sums.DegreeCap) -> float:
     """Of the rows of all others; the node's own row is 1 or −1 times theirs."""
     n, moved = one.shape[0], 0.0
     for sign in (1.0, -1.0):
@@ -184,7 +184,7 @@ def _hop_moved(one: sp.csr_array, zero: sp.csr_array, cap: degree_caps.DegreeCap
 
 
 def _step_moved(
-    one: sp.csr_array, zero: sp.csr_array, cap: degree_caps.DegreeCap, how: tuple[float, float, float], classes: int = 6
+    one: sp.csr_array, zero: sp.csr_array, cap: neighbour_sums.DegreeCap, how: tuple[float, float, float], classes: int = 6
 ) -> float:
     """Of a sum of clipped gradients, over two labels of the others, three of the node, and weights on one direction."""
     clip, bound, scale = how

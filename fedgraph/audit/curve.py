@@ -33,6 +33,17 @@ attack, provided that r was fixed without looking at the coins. Several r: share
 
 **Edge cases.** r = 0 → nothing is refuted; v ≤ r/2 with g(x) ≥ x is never refuted; a NaN score, a count that cannot be, α
 outside (0, 1) → ``PrivacyError``.
+
+**Estimators** of ε from guesses about coins, each beside what it guarantees (``estimated``):
+
+| name | what it says | holds for |
+|---|---|---|
+| ``counting`` | (ε, δ)-DP is refuted below this ε (``one_run``) | coins of one run, or of several |
+| ``counting-tight`` | the same, by the larger set of constraints (``curve.approximate``) | coins of one run, or of several |
+| ``curve`` | all smaller μ-GDP curves are refuted; shown as ε at δ (``curve.gaussian``) | compositions of Gaussian releases |
+
+Choose one estimator before looking at the scores; taking the largest of several needs a share of α for each
+(``estimator_of_report`` names the one that a report uses).
 """
 
 import math
@@ -40,6 +51,7 @@ from collections.abc import Callable
 
 from scipy.special import ndtr, ndtri
 
+from fedgraph.audit import one_run
 from fedgraph.audit.one_run import ALPHA, Count, checked_alpha
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian as gaussian_mechanism
@@ -120,3 +132,16 @@ def _largest(is_refuted: Callable[[float], bool], most: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if is_refuted(middle) else (low, middle)
     return low
+
+
+def estimator_of_report(gaussian_composition: bool) -> str:
+    """The estimator of a report: ``curve`` where what is released is a composition of Gaussian releases, else ``counting``."""
+    return "curve" if gaussian_composition else "counting"
+
+
+def estimated(counts: list[one_run.Count], delta: float, by: str, alpha: float = ALPHA) -> float:
+    """The best bound of the estimator ``by`` over several numbers of guesses, each at its share of ``alpha``."""
+    found = {"counting": one_run.epsilon_lower, "counting-tight": epsilon_lower, "curve": of_gaussian}
+    if by not in found:
+        raise PrivacyError(f"unknown estimator {by!r}; allowed: {', '.join(found)}")
+    return max((found[by](count, delta, alpha / len(counts)) for count in counts), default=0.0)

@@ -74,7 +74,7 @@ class NamedAttack:
 
 @dataclass(frozen=True)
 class NodesAtRisk:
-    """How often an attack was right about each node, over ``runs`` runs (``attacks.base.risk``).
+    """How often an attack was right about each node, over ``runs`` runs (``attacks.base.named``).
 
     histogram, luck: number of nodes for each number of runs in which the attack was right; luck with coins drawn anew. by_…:
     groups of nodes as (least, largest, how many, mean share). rank_…: Spearman's correlation with the risk.

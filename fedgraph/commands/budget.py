@@ -77,7 +77,7 @@ def _is_number(cell: str) -> bool:
 
 def as_text(book: BudgetBook) -> str:
     """The book in words: each charge, then groups of people with what they have spent."""
-    from fedgraph.privacy.person_price import joint_epsilon
+    from fedgraph.privacy.settle import joint_epsilon
 
     lines = [f"{book.path}: one {book.unit.value}, ε = {book.epsilon:g} at δ = {book.delta:g}, {book.num_people:,} people"]
     for number, charge in enumerate(book.charges, start=1):

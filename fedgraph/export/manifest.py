@@ -19,8 +19,8 @@ from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Gaussian, PartOf, PureDP, Unprotected
 from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.meetings import MeetingCounts
 from fedgraph.privacy.neighbour_sums import NeighbourSums
+from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, Rows
 from fedgraph.privacy.units import Viewer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from fedgraph.errors import FedgraphError
 from fedgraph.printing import replace_unprintable
 from fedgraph.privacy import explain
-from fedgraph.privacy.claims import rows, table
+from fedgraph.privacy.claims import table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     claims.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(arguments)
     if options.command == "claims":
-        print(table.as_json(rows()) if options.json else table.as_text())
+        print(table.as_json(table.rows()) if options.json else table.as_text())
         return 0
     path = options.ledger / "ledger.jsonl" if options.ledger.is_dir() else options.ledger
     try:

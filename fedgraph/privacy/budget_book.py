@@ -35,7 +35,7 @@ import numpy as np
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.events import Event, Gaussian, from_dict
-from fedgraph.privacy.person_price import joint_epsilon
+from fedgraph.privacy.settle import joint_epsilon
 from fedgraph.privacy.units import Protection, Unit
 
 FORMAT = 1

@@ -23,8 +23,7 @@ from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Unprotected, to_dict
 from fedgraph.privacy.ledger import Account
 from fedgraph.privacy.lines import Line
-from fedgraph.privacy.person_price import dearest_events, dearest_of_account, dearest_together, joint_epsilon
-from fedgraph.privacy.settle import Guarantee
+from fedgraph.privacy.settle import Guarantee, dearest_events, dearest_of_account, dearest_together, joint_epsilon
 from fedgraph.privacy.units import Protection, Unit
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from fedgraph.audit import estimators, one_run
+from fedgraph.audit import curve, one_run
 from fedgraph.cells.choice import Choice
 from fedgraph.cells.entry import Entry, RowKey
 from fedgraph.cells.facts import CanaryAttack, NodeClassificationFacts
@@ -17,8 +17,8 @@ from fedgraph.privacy.units import Protection
 
 @lru_cache(maxsize=4096)
 def lower_bound(counts: tuple[one_run.Count, ...], delta: float, by: str = "counting", alpha: float = one_run.ALPHA) -> float:
-    """``estimators.epsilon_lower``, computed once: every table asks for the same bounds."""
-    return estimators.epsilon_lower(list(counts), delta, by, alpha)
+    """``curve.estimated``, computed once: every table asks for the same bounds."""
+    return curve.estimated(list(counts), delta, by, alpha)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from fedgraph.cells.facts import ClaimFacts
 from fedgraph.documents.settings import Settings
-from fedgraph.privacy import claims
+from fedgraph.privacy.claims import table
 from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, no_plugins, releases_nothing
 from fedgraph.worlds.world import PAPER
 
@@ -27,7 +27,7 @@ plugins_of, plan = no_plugins, releases_nothing
 def cells(params: Params, context: Context) -> list[Cell]:
     """One per claim; the number keeps equal names apart."""
     found = []
-    for number, claim in enumerate(claims.rows()):
+    for number, claim in enumerate(table.rows()):
         if not params.papers or claim.paper.startswith(tuple(params.papers)):
             name = f"{number}: {claim.mechanism}"
             ours = (context.label, context.dataset, claim.paper, name, PAPER, claim.epsilon_claimed, "published", 0)
@@ -37,7 +37,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """The claim, priced by our accountants."""
-    claim = cell.among(claims.rows())
+    claim = cell.among(table.rows())
     bound = claim.epsilon_lower_bound
     return Outcome(
         metrics={"epsilon_lower_bound": math.nan if bound is None else bound},

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fedgraph import data, runtime
+from fedgraph.attacks.base import canary_graphs, mutants, whole_run
 from fedgraph.attacks.base import canary_graphs as attack
-from fedgraph.attacks.base import encoded_graphs, mutants, whole_run
 from fedgraph.audit import bench
 from fedgraph.methods import local_dp
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
@@ -226,7 +226,7 @@ def test_an_answer_that_is_kept_too_often_is_caught(where: Context, monkeypatch:
     monkeypatch.setattr(KaryResponse, "apply", louder)
     broken = outcome(model, where, epsilon=0.5)
     assert sound.epsilon_measured <= 0.5 < broken.epsilon_measured
-    assert broken.facts.attack.path == encoded_graphs.PATH
+    assert broken.facts.attack.path == canary_graphs.PATH
 
 
 def test_the_run_that_counts_is_not_touched(where: Context) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedgraph import data, runtime
-from fedgraph.attacks.base import encoded_graphs as attack
+from fedgraph.attacks.base import canary_graphs as attack
 from fedgraph.attacks.base.whole_run import Measured
 from fedgraph.federation import rounds
 from fedgraph.privacy.desk import Desk, Released

@@ -10,8 +10,8 @@ import pytest
 
 from fedgraph import data, plugins
 from fedgraph.attacks import bayes_optimal, link_stealing, lira, rmia
-from fedgraph.attacks.base import game, verdicts
-from fedgraph.attacks.base import risk as risks
+from fedgraph.attacks.base import game, named
+from fedgraph.attacks.base import named as risks
 from fedgraph.audit import operating_points
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
@@ -219,7 +219,7 @@ def test_luck_is_what_the_attack_finds_where_coins_say_nothing() -> None:
 
 def test_guesses_are_fixed_and_counted_twice() -> None:
     scores, coins = np.arange(100.0), np.arange(100) >= 50
-    both, top = verdicts.guessed(scores, coins)
+    both, top = named.guessed(scores, coins)
     assert (both.guesses, both.right, top.guesses, top.right) == (20, 20, 20, 20)
 
 

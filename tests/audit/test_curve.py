@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import binom
 
-from fedgraph.audit import curve, estimators, one_run
+from fedgraph.audit import curve, one_run
 from fedgraph.audit.one_run import Count
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian
@@ -101,8 +101,8 @@ def test_the_curve_says_more_than_counting_and_neither_too_much() -> None:
     rng, delta = np.random.default_rng(1), 1e-3
     coins = rng.random(4000) < 0.5
     count = one_run.count(rng.standard_normal(coins.size) + mu_of(4.0, delta) * coins, coins, 0.1)
-    found = {name: estimators.epsilon_lower([count], delta, name) for name in ("counting", "counting-tight", "curve")}
+    found = {name: curve.estimated([count], delta, name) for name in ("counting", "counting-tight", "curve")}
     assert all(0 < value < 4.0 for value in found.values())
     assert found["curve"] > found["counting"]
     with pytest.raises(PrivacyError, match="unknown estimator"):
-        estimators.epsilon_lower([], delta, "guessing")
+        curve.estimated([], delta, "guessing")

@@ -15,9 +15,9 @@ from fedgraph.data.own.columns import own_scales
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams, column_ranks
-from fedgraph.privacy.column_counts import ColumnCounts
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.private_counts import ColumnCounts
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Provenance, Subgraph
 from tests.public_facts import public_facts

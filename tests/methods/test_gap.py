@@ -20,7 +20,7 @@ from fedgraph.methods import gap_edge, gap_node
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
 from fedgraph.methods.base.node_caps import aggregate
 from fedgraph.partition import uniform
-from fedgraph.privacy import degree_caps, neighbour_sums
+from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.ledger import Account, Ledger
@@ -264,7 +264,7 @@ def test_a_hop_is_priced_for_each_clients_own_size(library: Graph) -> None:
     assert [r.client for r in hops] == [0, 1, 2]
     for release, s in zip(hops, partition.subgraphs, strict=True):
         delta = release.mechanism.std / release.event.noise_multiplier
-        assert delta == pytest.approx(degree_caps.log_cap(s.graph.num_nodes).sensitivity_l2())
+        assert delta == pytest.approx(neighbour_sums.log_cap(s.graph.num_nodes).sensitivity_l2())
 
 
 def test_an_enforced_limit_is_refused_where_the_data_break_it(library: Graph) -> None:

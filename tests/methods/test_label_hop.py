@@ -24,7 +24,7 @@ from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PartOf, PureDP
 from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.meetings import MeetingCounts
+from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime

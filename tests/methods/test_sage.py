@@ -19,9 +19,9 @@ from fedgraph.learning.sampling.stable_cap import weighted
 from fedgraph.methods import sage_edge, sage_node
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
-from fedgraph.privacy import degree_caps, neighbour_gradients
+from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.subgraph_noise import touched_rows
+from fedgraph.privacy.accounting.aggregation_noise import touched_rows
 from fedgraph.privacy.claims.sage import affected_subgraphs
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
@@ -149,12 +149,12 @@ def test_a_step_changes_by_no_more_than_the_log_cap_is_priced_for(seed: int) -> 
     dense[0, 1:] = dense[1:, 0] = 1
     dense[20:35, 20:35] = 1 - np.eye(15)
     features = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32) * 9)
-    labels, layout, cap = rng.integers(3, size=n), Layout((12, 3)), degree_caps.log_cap(n)
+    labels, layout, cap = rng.integers(3, size=n), Layout((12, 3)), neighbour_sums.log_cap(n)
     if seed % 2:  # everybody alike: what one node moves adds up
         features, labels = sp.csr_array(np.tile(features.toarray()[:1], (n, 1))), np.zeros(n, dtype=np.int64)
     vector = rng.standard_normal(layout.num_parameters).astype(np.float32) * 30
     for scale in (0.5, 5.0, 40.0):
-        allowed = neighbour_gradients.sensitivity(cap, clip, 2.0, scale)
+        allowed = neighbour_sums.gradient_sensitivity(cap, clip, 2.0, scale)
         for node in (0, 1, 25, 60):
             sums = [
                 neighbour_rows.clipped_sum(

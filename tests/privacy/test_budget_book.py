@@ -20,8 +20,7 @@ from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.budget_charges import Candidate
 from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, Repeated
 from fedgraph.privacy.lines import Line
-from fedgraph.privacy.person_price import dearest_events, joint_epsilon
-from fedgraph.privacy.settle import Guarantee, Promise, settle
+from fedgraph.privacy.settle import Guarantee, Promise, dearest_events, joint_epsilon, settle
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 
 DELTA = 1e-6

@@ -9,7 +9,8 @@ import pytest
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import __main__ as command
-from fedgraph.privacy.claims import dpar, gap, gcon, local, rows, sage
+from fedgraph.privacy.claims import dpar, gap, gcon, local, sage
+from fedgraph.privacy.claims.table import rows
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy import column_counts as counts
-from fedgraph.privacy.column_counts import BINS, ColumnCounts
+from fedgraph.privacy import private_counts as counts
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.priced_noise import Place, require
+from fedgraph.privacy.private_counts import BINS, ColumnCounts
 from fedgraph.privacy.units import Protection, Relation, Viewer
 
 NODE = (Relation.NODE_ZERO_OUT, Relation.NODE_REPLACE)
@@ -32,7 +32,7 @@ def test_one_person_changes_the_counts_by_at_most_what_is_stated(relation: Relat
         bound = ColumnCounts(d, n, pooled)
         before, after = (bound.enforce(counts.positions(counts.on_line(r), brackets)) for r in (rows, other))
         worst = max(worst, float(np.linalg.norm(before - after)))
-    stated = counts.sensitivity(ColumnCounts(3, 8, pooled), relation)
+    stated = counts.column_sensitivity(ColumnCounts(3, 8, pooled), relation)
     assert 0.99 * stated <= worst <= stated + 1e-9, "met, so the noise is neither too little nor wasted"
 
 
@@ -40,7 +40,7 @@ def test_one_person_changes_the_counts_by_at_most_what_is_stated(relation: Relat
 def test_two_thirds_of_the_noise_is_refused(relation: Relation) -> None:
     bound = ColumnCounts(5, 100, pooled=False)
     place = Place(bound, Protection(relation, Viewer.CURATOR_TRUSTED, ()), per_end=False)
-    std = 2.0 * counts.sensitivity(bound, relation)
+    std = 2.0 * counts.column_sensitivity(bound, relation)
     require(PlannedRelease("columns", bound, GaussianNoise(std), Gaussian(2.0), range(1)), place)
     with pytest.raises(PrivacyError, match="more noise than it gets"):
         require(PlannedRelease("columns", bound, GaussianNoise(std * 2 / 3), Gaussian(2.0), range(1)), place)
@@ -57,7 +57,7 @@ def test_what_cannot_be_a_position_is_refused(positions: np.ndarray) -> None:
 
 def test_an_edge_has_no_sensitivity_here() -> None:
     with pytest.raises(PrivacyError):
-        counts.sensitivity(ColumnCounts(1, 1, False), Relation.EDGE_UNDIRECTED)
+        counts.column_sensitivity(ColumnCounts(1, 1, False), Relation.EDGE_UNDIRECTED)
     with pytest.raises(PrivacyError):
         ColumnCounts(0, 1, False)
 

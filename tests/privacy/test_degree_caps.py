@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from fedgraph import data
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.learning.sampling.stable_cap import require_limit, weighted
-from fedgraph.privacy.degree_caps import DegreeCap, limited, log_cap
+from fedgraph.privacy.neighbour_sums import DegreeCap, limited, log_cap
 from tests.refills import refill_sensitivity
 
 

@@ -14,7 +14,7 @@ from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting import discrete_gaussian as pricing
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import ZCDP, Composed, Event, Gaussian, Repeated
-from fedgraph.privacy.mechanisms import discrete_gaussian as sampler
+from fedgraph.privacy.mechanisms import integer_shares as sampler
 from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare, PlainShare, bits_for
 
 

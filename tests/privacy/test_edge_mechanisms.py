@@ -9,13 +9,16 @@ import pytest
 from scipy.stats import binomtest, chisquare, ks_2samp, kstest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.mechanisms.edge_cells import Cells, cell_of, edges_of, num_cells
 from fedgraph.privacy.mechanisms.edge_mechanisms import (
+    Cells,
     EdgeRand,
     LapGraph,
     UpperTriangle,
     bernoulli_positions,
+    cell_of,
     distinct_below,
+    edges_of,
+    num_cells,
     tail,
 )
 

@@ -15,7 +15,7 @@ from fedgraph.learning.propagation.label_votes import read
 from fedgraph.learning.sampling.meetings import SIDE, matching_numbers
 from fedgraph.learning.sampling.neighbour_sampling import priorities
 from fedgraph.privacy.mechanisms.masked_response import ABSENT, MASKED, MaskedResponse
-from fedgraph.privacy.meetings import RATES, MeetingCounts
+from fedgraph.privacy.private_counts import RATES, MeetingCounts
 from fedgraph.privacy.units import Relation
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import priced_noise as rules
-from fedgraph.privacy.degree_caps import log_cap
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import (
     ZCDP,
@@ -37,9 +36,9 @@ from fedgraph.privacy.mechanisms.local_bits import SampledBits
 from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation, UnitRows
-from fedgraph.privacy.meetings import MeetingCounts
-from fedgraph.privacy.neighbour_sums import NeighbourSums
+from fedgraph.privacy.neighbour_sums import NeighbourSums, log_cap
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
+from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, L2Ball, NonNegativeRows, Rows, SimplexRows
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 

@@ -8,7 +8,7 @@ A file of ``fedgraph/attacks`` defines
     GAME                             what is in question: ``nodes``, ``edges``, ``words`` or ``clients`` (``base.game``)
     Params                           pydantic model, frozen, unknown keys forbidden
     refuses(made) → str | None       why it says nothing about a plan, as one sentence, or None
-    attack(params, scene) → Finding  scores and truth; the rest is counted in ``base.verdicts``
+    attack(params, scene) → Finding  scores and truth; the rest is counted in ``base.named``
 
 and is named by a scenario: ``attack: {named: [{attack: lira}, {attack: rmia}]}``.
 

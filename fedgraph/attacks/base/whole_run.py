@@ -31,7 +31,7 @@ from scipy.special import log_softmax
 
 from fedgraph import seeds
 from fedgraph.attacks.base import canaries as canaries_of
-from fedgraph.audit import estimators, one_run
+from fedgraph.audit import curve, one_run
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.facts import CanaryAttack
 from fedgraph.documents.settings import Infinite, Says, Settings, Spec, renamed
@@ -114,7 +114,7 @@ def of_scores(
     ``audit.estimators``, chosen before any score is seen. path: the attacked path, where it is one.
     """
     counts = [one_run.count(scores, coins, share, centred) for share in dict.fromkeys(shares)]
-    bound = estimators.epsilon_lower(counts, delta, estimator)
+    bound = curve.estimated(counts, delta, estimator)
     attack = CanaryAttack(tuple((c.coins, c.guesses, c.right) for c in counts), what, estimator, path)
     first = counts[0]
     metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": one_run.area(scores, coins)}
@@ -150,7 +150,7 @@ def measure(
     scores, read = _scores(opened, attacked, ordinary, known, found)
     what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
     what += ", more than the viewer gets" if read and opened is not made else ""
-    by = estimators.reported(all(is_gaussian(event) for event in made.declared().values()))
+    by = curve.estimator_of_report(all(is_gaussian(event) for event in made.declared().values()))
     return of_scores(scores, found.coins, settings.guesses, made.guarantee.delta, what, centred=read, estimator=by)
 
 

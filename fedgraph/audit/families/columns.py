@@ -12,8 +12,8 @@ from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.audit.families.sums import noisy
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
-from fedgraph.privacy.column_counts import ColumnCounts, on_line, positions, sensitivity, widest
 from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.private_counts import ColumnCounts, column_sensitivity, on_line, positions, widest
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 1.0, 1e-3
@@ -35,7 +35,7 @@ def cases() -> Iterator[Case]:
         def release(delta_2: float, one: np.ndarray = one, two: np.ndarray = two) -> tuple[Sampler, Sampler]:
             return tuple(noisy(value.ravel(), multiplier * delta_2, (one - two).ravel()) for value in (one, two))  # type: ignore
 
-        right = sensitivity(bound, relation)
+        right = column_sensitivity(bound, relation)
         sound = Case(f"column-counts-{relation.value}", relation.value, claim, *release(right), gaussian())
         yield sound
         yield sound.broken("noise × ⅔", *release(right * 2 / 3))

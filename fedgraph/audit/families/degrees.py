@@ -15,9 +15,8 @@ from fedgraph.audit.families.sums import noisy
 from fedgraph.learning.sampling.neighbour_sampling import bounded
 from fedgraph.learning.sampling.stable_cap import weighted
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
-from fedgraph.privacy.degree_caps import log_cap
 from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.neighbour_sums import sensitivity
+from fedgraph.privacy.neighbour_sums import log_cap, sensitivity
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 1.0, 1e-3

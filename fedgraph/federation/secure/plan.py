@@ -16,8 +16,7 @@ from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.accounting import calibrate, discrete_gaussian
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated
-from fedgraph.privacy.mechanisms.discrete_gaussian import LEAST_STD, MOST_STD
-from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare, PlainShare, bits_for
+from fedgraph.privacy.mechanisms.integer_shares import LEAST_STD, MOST_STD, DiscreteGaussianShare, PlainShare, bits_for
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
 from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, Rows
 from fedgraph.privacy.units import Assumption, Viewer

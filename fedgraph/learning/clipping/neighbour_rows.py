@@ -1,6 +1,6 @@
 """Clipped gradients of a logistic regression on rows [own features, projected sums over neighbours], in double precision.
 
-What a node changes in the sum is proven in ``privacy.neighbour_gradients`` from two facts that are made true here: the
+What a node changes in the sum is proven in ``privacy.neighbour_sums`` from two facts that are made true here: the
 neighbours' part of a row has norm at most 1, and the weights that read it have Frobenius norm at most ``bound``.
 """
 

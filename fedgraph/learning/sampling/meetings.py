@@ -1,4 +1,4 @@
-"""Matching numbers between classes: how often they meet along edges, with every node counted once (``privacy.meetings``)."""
+"""Matching numbers between classes: how often they meet along edges, with every node counted once (``private_counts``)."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -13,7 +13,7 @@ KEPT, SIDE = 1, 0  # name the public coins that keep an edge, and that put a nod
 
 
 class MeetingRules(Protocol):
-    """What ``privacy.meetings.MeetingCounts`` says of the numbers: how many classes, and which edges are kept for which."""
+    """What ``private_counts.MeetingCounts`` says of the numbers: how many classes, and which edges are kept for which."""
 
     @property
     def num_classes(self) -> int: ...

@@ -1,6 +1,6 @@
 """Edge weights that fall with the larger degree of an edge's two ends: W_uv = h(max(d_u, d_v)).
 
-The table h is given (``privacy.degree_caps`` states one and proves what one node can change under it). Reading degrees only,
+The table h is given (``privacy.neighbour_sums`` states one and proves what one node can change under it). Reading degrees only,
 a weight costs O(1); nothing is sampled, so nothing can be refilled when a node goes.
 """
 

@@ -1,7 +1,7 @@
 """Columns of numbers on one scale: before a method trains, each number becomes its rank among the people, −1 … 1.
 
 Where rows are public (a public test graph; all rows, where only edges are private), they are ranks among those, which is free.
-Elsewhere they are estimated from noisy counts (``privacy.column_counts``), in ``ROUNDS`` rounds before a method's own, under
+Elsewhere they are estimated from noisy counts (``privacy.private_counts``), in ``ROUNDS`` rounds before a method's own, under
 its relation and toward its viewer, with ``SHARE`` of μ²; the method keeps the rest, and both are priced together. A method
 without noise gets exact counts by the same way. This module runs as a method does, and is none that a scenario can name.
 """
@@ -17,13 +17,13 @@ from fedgraph.methods.base.facts import Budget, PublicFacts
 from fedgraph.methods.base.offers import Offers
 from fedgraph.methods.base.plan import Plan, Schedule, Sums, gradient_std
 from fedgraph.methods.base.state import Inbox, State, Streams
-from fedgraph.privacy import column_counts
+from fedgraph.privacy import private_counts
 from fedgraph.privacy.accounting import calibrate, gaussian
-from fedgraph.privacy.column_counts import BINS, ColumnCounts
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
+from fedgraph.privacy.private_counts import BINS, ColumnCounts
 from fedgraph.types import Columns, Graph, Subgraph
 
 NAME = "column_ranks"
@@ -55,7 +55,7 @@ class ColumnRanks:
         if graph.columns is None:
             return graph
         line, k = _on_line(graph, known), known.places.size
-        edges, shares = (np.broadcast_to(p, (k, BINS + 1)) for p in (column_counts.bin_edges(self.brackets), self.shares))
+        edges, shares = (np.broadcast_to(p, (k, BINS + 1)) for p in (private_counts.bin_edges(self.brackets), self.shares))
         bounded = known.bounded if low != -1.0 else known.bounded[:0]
         values = np.full((graph.num_nodes, k + bounded.size), (low + 1) / 2)
         for column in range(k):
@@ -74,7 +74,7 @@ class ColumnRanks:
 
 def _on_line(graph: Graph, known: Columns) -> np.ndarray:
     """u of every number, float64 [n, k]; NaN where the cell is empty, and in a row of zeros."""
-    line = column_counts.on_line(graph.features[:, known.places].toarray())
+    line = private_counts.on_line(graph.features[:, known.places].toarray())
     line[np.diff(graph.features.indptr) == 0] = np.nan
     flagged = known.empty >= 0
     line[:, flagged] = np.where(graph.features[:, known.empty[flagged]].toarray() > 0, np.nan, line[:, flagged])
@@ -82,19 +82,19 @@ def _on_line(graph: Graph, known: Columns) -> np.ndarray:
 
 
 def fixed(columns: Columns) -> ColumnRanks:
-    """The same for all data, in 0 … 1: log₂(1 + |x|) with its sign, over ``column_counts.WIDEST``."""
+    """The same for all data, in 0 … 1: log₂(1 + |x|) with its sign, over ``private_counts.WIDEST``."""
     shares = np.tile(np.linspace(0, 1, BINS + 1), (columns.places.size, 1))
-    return ColumnRanks(columns, column_counts.widest(columns.places.size), shares, low=0.0)
+    return ColumnRanks(columns, private_counts.widest(columns.places.size), shares, low=0.0)
 
 
 def among(public: Graph, columns: Columns) -> ColumnRanks:
     """Ranks among the rows of a graph whose features are public."""
-    line, brackets = _on_line(public, columns), column_counts.widest(columns.places.size)
+    line, brackets = _on_line(public, columns), private_counts.widest(columns.places.size)
     bound = ColumnCounts(columns.places.size, public.num_nodes, pooled=False)
     for round_ in range(ROUNDS):
-        counts = bound.enforce(column_counts.positions(line, brackets))
-        brackets = column_counts.narrowed(brackets, counts, 0.0) if round_ < ROUNDS - 1 else brackets
-    return ColumnRanks(columns, brackets, column_counts.shares_below(counts))
+        counts = bound.enforce(private_counts.positions(line, brackets))
+        brackets = private_counts.narrowed(brackets, counts, 0.0) if round_ < ROUNDS - 1 else brackets
+    return ColumnRanks(columns, brackets, private_counts.shares_below(counts))
 
 
 def before(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
@@ -131,7 +131,7 @@ def _with(made: Plan, facts: PublicFacts, columns: Columns, multiplier: float | 
         event: Event = Unprotected("no noise")
         said = (f"Numbers of {names} became their ranks among all people, which were counted without noise.",)
     else:
-        std, _ = gradient_std(multiplier, column_counts.sensitivity(bound, made.guarantee.protection.relation), facts)
+        std, _ = gradient_std(multiplier, private_counts.column_sensitivity(bound, made.guarantee.protection.relation), facts)
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
         error = _std_of_sum(mechanism, facts) * BINS**0.5 / 2 / facts.sizes.num_nodes
         said = (
@@ -162,7 +162,7 @@ def _std_of_sum(mechanism: Mechanism, facts: PublicFacts) -> float:
 def start(plan: Plan, rng: np.random.Generator) -> State[ColumnRanks | None]:
     bound = plan.schedule.releases[0].bound
     assert isinstance(bound, ColumnCounts)
-    return State({"brackets": column_counts.widest(1 if bound.pooled else bound.num_columns)}, None)
+    return State({"brackets": private_counts.widest(1 if bound.pooled else bound.num_columns)}, None)
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
@@ -175,16 +175,16 @@ def client(
     plan: Plan, work: np.ndarray, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
 ) -> dict[str, Released]:
     """Noisy counts in the bins of the current brackets."""
-    return {"counts": desk.release(PATH, column_counts.positions(work, model["brackets"]))}
+    return {"counts": desk.release(PATH, private_counts.positions(work, model["brackets"]))}
 
 
 def server(plan: Plan, state: State, inbox: Inbox) -> State[ColumnRanks | None]:
     """Narrower brackets; after the last round the ranks."""
     brackets, counts = state.model["brackets"], inbox.sums["counts"]
     if inbox.round == ROUNDS - 1 and plan.facts.columns is not None:
-        return State(state.model, ColumnRanks(plan.facts.columns, brackets, column_counts.shares_below(counts)))
+        return State(state.model, ColumnRanks(plan.facts.columns, brackets, private_counts.shares_below(counts)))
     std = _std_of_sum(plan.schedule.releases[0].mechanism, plan.facts)
-    return State({"brackets": column_counts.narrowed(brackets, counts, std)}, None)
+    return State({"brackets": private_counts.narrowed(brackets, counts, std)}, None)
 
 
 OFFERS: Offers[None, None, np.ndarray, ColumnRanks | None] = Offers(kind="classifier", units=(), situations=())

@@ -1,7 +1,7 @@
 """Aggregation perturbation at node level: for each client the rule that bounds what one node can change in a hop, and what the
 statement says of it.
 
-log        W = h(max degree), proven for every graph, no promise            ``privacy.degree_caps``
+log        W = h(max degree), proven for every graph, no promise            ``privacy.neighbour_sums``
 limit      the platform enforces at most M neighbours; input above is refused   log cap or plain sums
 promised   as published: neighbourhoods are cut to D by public coins, √D is claimed; provable only where both
            neighbouring graphs keep D from the start, for a slot that a removed node frees is filled again
@@ -24,13 +24,12 @@ from fedgraph.learning.sampling.neighbour_sampling import bounded
 from fedgraph.learning.sampling.stable_cap import require_limit, weighted
 from fedgraph.methods.base.facts import Budget, PublicFacts, guarantee_of
 from fedgraph.methods.base.plan import Plan, Schedule, Sums, gradient_std
-from fedgraph.privacy import degree_caps, neighbour_sums
+from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
-from fedgraph.privacy.degree_caps import DegreeCap
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
-from fedgraph.privacy.neighbour_sums import NeighbourSums
+from fedgraph.privacy.neighbour_sums import DegreeCap, NeighbourSums
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Assumption, Relation
 
@@ -134,9 +133,9 @@ def caps_of(params: CapSettings, facts: PublicFacts, budget: Budget) -> Caps:
         return Caps((), params.degree, None, (Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED), (note,))
     limit = params.limit
     caps = tuple(
-        degree_caps.log_cap(n, params.knee)
+        neighbour_sums.log_cap(n, params.knee)
         if limit is None
-        else degree_caps.limited(n, limit, params.typical, params.knee)
+        else neighbour_sums.limited(n, limit, params.typical, params.knee)
         for n in facts.sizes.clients
     )  # fmt: skip
     largest = max(caps, key=lambda cap: cap.num_nodes)

@@ -1,13 +1,13 @@
 """Label hop: private edges improve the answer to a private node, at a node-level ε that needs no promise about degrees.
 
 Noise on a *sum over neighbours* must hide a hub, which is in up to n − 1 sums: the best cap that reads degrees only leaves
-Δ ≈ √n/ln n (``privacy.degree_caps``). Here noise is put on what a node *says*, once, before any sum: every training node
+Δ ≈ √n/ln n (``privacy.neighbour_sums``). Here noise is put on what a node *says*, once, before any sum: every training node
 answers with its label, randomised by itself (``mechanisms.masked_response``), and the answers are public from then on. Whoever
 asks adds up the answers of its own neighbours, exactly: it knows its own edges, and its answer is shown to it alone. No edge of
 anybody else is read, so a hub changes nothing but its own answer. This is joint differential privacy (Kearns et al. 2014).
 
 Three releases. *Meetings*: how often classes meet along training edges, as matching numbers, of which one node changes little
-whatever its degree (``privacy.meetings``): no homophily is assumed, votes are weighed by what was measured, signed. They also
+whatever its degree (``private_counts``): no homophily is assumed, votes are weighed by what was measured, signed. They also
 choose how the rest is spent: where neighbours tell little, the next release is not made and rows get its budget (``budget``).
 *Labels*: pure ε, each node its own. *Model*: a logistic regression on rows, clipped gradients, as in ``features`` without
 anything public; it reads no edge.
@@ -61,7 +61,7 @@ from fedgraph.methods.label_hop.releases import Made, planned
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.mechanisms.masked_response import ABSENT
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.meetings import MeetingCounts
+from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.types import Graph, Subgraph
 

@@ -16,7 +16,7 @@ from fedgraph.methods.label_hop.params import Params
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PureDP, Repeated
 from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
-from fedgraph.privacy.meetings import MeetingCounts
+from fedgraph.privacy.private_counts import MeetingCounts
 
 LABELS, MOST_FOR_LABELS = 0.7, 2.5  # of ε; beyond, answers are true anyway
 LEAST_FOR_CLASSES = 3.0  # ε below which two numbers say how classes meet, and not one for each pair

@@ -12,7 +12,7 @@ from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, PartOf, PureDP, Unprotected
 from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
-from fedgraph.privacy.meetings import MeetingCounts
+from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.sensitivity import Box, ClippedSum, kernel_name, sensitivity_l2
 
 CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")

@@ -28,7 +28,7 @@ from fedgraph.methods.sage_node import caps
 from fedgraph.methods.sage_node.caps import Made
 from fedgraph.methods.sage_node.evidence import of_rounds, reads_rounds
 from fedgraph.methods.sage_node.params import Params
-from fedgraph.privacy.accounting import calibrate, subgraph_noise
+from fedgraph.privacy.accounting import aggregation_noise, calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
@@ -111,9 +111,9 @@ def _noise(
         multiplier = calibrate.gaussian_multiplier(params.steps, budget.epsilon, budget.delta)
         std, min_clients = base.gradient_std(multiplier, capped.sensitivity, facts)
         return GaussianNoise(std), [Gaussian(multiplier)] * len(sizes), None, min_clients
-    multiplier = subgraph_noise.noise_multiplier(stage, sizes, budget.epsilon, budget.delta, budget.calibrated_by)
+    multiplier = aggregation_noise.noise_multiplier(stage, sizes, budget.epsilon, budget.delta, budget.calibrated_by)
     std, min_clients = base.gradient_std(multiplier, params.clip, facts)
-    published = subgraph_noise.published_epsilon(stage, multiplier, sizes, budget.delta) if stage.claimed else None
+    published = aggregation_noise.published_epsilon(stage, multiplier, sizes, budget.delta) if stage.claimed else None
     return GaussianNoise(std), [stage.event(multiplier, n) for n in sizes], published, min_clients
 
 

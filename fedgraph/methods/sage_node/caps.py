@@ -1,6 +1,6 @@
 """SAGE at node level: how many rows one node can change, which the noise of a step has to hide.
 
-log        one layer: weights of ``privacy.degree_caps`` and the bound of ``privacy.neighbour_gradients``; two layers: every
+log        one layer: weights of ``privacy.neighbour_sums`` and its bound of gradients; two layers: every
            row counts as touched. Proven for every graph, no promise; what it costs grows with the number of nodes
 limit      the platform enforces at most M neighbours: nothing is cut, a node touches at most k(M) rows
 promised   as published: neighbourhoods are cut to D by public coins, k(D) rows; provable only where no node has more than D
@@ -18,10 +18,10 @@ from fedgraph.learning.sampling.neighbour_sampling import bounded
 from fedgraph.learning.sampling.stable_cap import require_limit, weighted
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.methods.sage_node.params import Params
-from fedgraph.privacy import degree_caps, neighbour_gradients
-from fedgraph.privacy.accounting.subgraph_noise import Stage, touched_rows
+from fedgraph.privacy import neighbour_sums
+from fedgraph.privacy.accounting.aggregation_noise import Stage, touched_rows
 from fedgraph.privacy.claims.sage import affected_subgraphs
-from fedgraph.privacy.degree_caps import DegreeCap
+from fedgraph.privacy.neighbour_sums import DegreeCap
 from fedgraph.privacy.units import Assumption
 
 COIN = 0  # names the public coins that cut neighbourhoods
@@ -104,9 +104,9 @@ def _log(params: Params, largest: int) -> Caps:
             "client, and is priced so. cap: limit or cap: promised price fewer rows, on what they assume."
         )
         return Caps("all", _stage(params, largest), cut=params.degree, notes=(note,))
-    cap = degree_caps.log_cap(largest, params.knee)
-    scale = neighbour_gradients.balanced_scale(cap, params.clip, params.bound) if params.scale == "auto" else params.scale
-    delta = neighbour_gradients.sensitivity(cap, params.clip, params.bound, scale, params.protects.replaces)
+    cap = neighbour_sums.log_cap(largest, params.knee)
+    scale = neighbour_sums.balanced_scale(cap, params.clip, params.bound) if params.scale == "auto" else params.scale
+    delta = neighbour_sums.gradient_sensitivity(cap, params.clip, params.bound, scale, params.protects.replaces)
     note = (
         f"No promise: a node changes a step's sum by at most {delta / params.clip:.4g} clips in every graph of {largest} "
         f"nodes. For that, sums over neighbours are divided by {scale:.4g}: they hardly count, and the row is about as good as "

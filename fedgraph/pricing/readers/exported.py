@@ -26,7 +26,7 @@ from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import table
 from fedgraph.pricing.options import Options
-from fedgraph.privacy import meetings, neighbour_sums
+from fedgraph.privacy import neighbour_sums, private_counts
 from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.events import Composed, Event, Gaussian, PureDP, Repeated
 from fedgraph.privacy.units import Protection, Relation, Viewer
@@ -137,5 +137,5 @@ def _least(given: Options, relation: Relation, dimension: int) -> float:
     if bound == "NeighbourSums":
         return neighbour_sums.sensitivity(relation)
     if bound == "MeetingCounts":
-        return meetings.least_change(dimension, relation)
+        return private_counts.least_change(dimension, relation)
     return given.need("clip", above=True) * (2 if relation.replaces else 1)

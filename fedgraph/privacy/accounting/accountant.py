@@ -40,7 +40,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import amplification, gaussian, pld, pure, rdp, zcdp
+from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, zcdp
 
 Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
@@ -234,7 +234,7 @@ def _exact_gaussian(leaves: Leaves, delta: float) -> Price:
 
 
 def _basic(leaves: Leaves) -> list[Price]:
-    each = [(pure.epsilon(leaf), count) for leaf, count in leaves]
+    each = [(zcdp.pure_epsilon(leaf), count) for leaf, count in leaves]
     if any(e is None for e, _ in each):
         return []
     total = math.fsum(e * count for e, count in each if e is not None)

@@ -6,7 +6,7 @@ RDP(α) = max of D_α(P‖Q), D_α(Q‖P), added up per order (Mironov 2017, Pro
 
 Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
 
-    whatever has a ρ          ρα, and never more than its pure ε                       ``zcdp``, ``pure``
+    whatever has a ρ          ρα, and never more than its pure ε                       ``zcdp``
     Poisson, zero-out, B' = 1 dp_accounting's exact moments at whole orders             Mironov et al. 2019
     Poisson, otherwise        1/(α−1)·ln E_j exp(α(α−1)d_j²/(2σ²)), coins revealed:
                               zero-out d = a + 2j, a ~ Bern(q), j ~ Bin(B'−1, q); replace d = 2j, j ~ Bin(B', q)
@@ -32,7 +32,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from fedgraph.errors import UnknownEventError
-from fedgraph.privacy.accounting import curves, pure, selection, zcdp
+from fedgraph.privacy.accounting import curves, selection, zcdp
 from fedgraph.privacy.events import Event, FixedSizeGaussian, OneOf, PoissonGaussian, Selected, flatten
 from fedgraph.privacy.shapes import Array
 
@@ -64,7 +64,7 @@ def epsilon(leaves: Sequence[tuple[Event, int]], delta: float) -> tuple[float, f
 def _per_release(event: Event) -> Array:
     per_order = zcdp.rho(event)
     if per_order is not None:
-        ceiling = pure.epsilon(event)
+        ceiling = zcdp.pure_epsilon(event)
         return per_order * ORDERS if ceiling is None else np.minimum(per_order * ORDERS, ceiling)
     if isinstance(event, Selected):
         trials = [sum((n * _per_release(leaf) for leaf, n in flatten(one)), np.zeros_like(ORDERS)) for one in event.candidates]

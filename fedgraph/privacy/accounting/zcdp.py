@@ -1,4 +1,18 @@
-"""Zero-concentrated DP: each release costs one number ρ; the numbers are added, and the sum is converted to (ε, δ).
+"""Releases that cost one number: a pure ε (``pure_epsilon``), or ρ of zero-concentrated DP (``rho``).
+
+**Pure ε**: ε-DP with δ = 0.
+
+**Guarantee.** Pure ε add up under adaptive composition (Dwork & Roth 2014, Theorem 3.14), and any
+(εᵢ, δᵢ) add up componentwise (Theorem 3.16).
+
+**Edge cases.** Noise multiplier 0 → ε = ∞ (no noise); ∞ → ε = 0.
+
+    Laplace, multiplier b/Δ₁      Δ₁/b
+    k-ary response                its ε
+    bounded range ε               ε (Durfee & Rogers 2019, Corollary 4.2)
+    multi-bit, m bits at a        m·a
+
+**ρ**: the numbers are added, and the sum is converted to (ε, δ).
 
 ρ-zCDP means D_α(P‖Q) ≤ ρα for every α > 1 (Bun & Steinke 2016, Definition 1.1). ρ adds up under adaptive
 composition (Lemma 1.7). Conversion (Canonne, Kamath & Steinke 2020 v4, Proposition 12):
@@ -23,7 +37,20 @@ import math
 from scipy.optimize import minimize_scalar
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.events import ZCDP, BoundedRange, Event, Gaussian, Laplace, MultiBit, PureDP, RandomizedResponse
+from fedgraph.privacy.events import ZCDP, ApproxDP, BoundedRange, Event, Gaussian, Laplace, MultiBit, PureDP, RandomizedResponse
+
+
+def pure_epsilon(event: Event) -> float | None:
+    """The ε of a release that is ε-DP with δ = 0; None if it is not."""
+    if isinstance(event, (PureDP, RandomizedResponse, BoundedRange)):
+        return event.epsilon
+    if isinstance(event, MultiBit):
+        return event.epsilon_per_bit * event.num_bits
+    if isinstance(event, Laplace):
+        return math.inf if event.noise_multiplier == 0 else 1.0 / event.noise_multiplier
+    if isinstance(event, ApproxDP) and event.delta == 0:
+        return event.epsilon
+    return None
 
 
 def rho(event: Event) -> float | None:

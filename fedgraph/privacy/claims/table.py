@@ -1,12 +1,18 @@
-"""The claims as text: the DPAR table with both columns, then one line per claim; or as JSON."""
+"""Every claim: as a list, as text (the DPAR table with both columns, then one line per claim), or as JSON."""
 
 import json
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 
-from fedgraph.privacy.claims import rows
+from fedgraph.privacy.claims import dpar, gap, gcon, local, sage
 from fedgraph.privacy.claims.claim import Claim
-from fedgraph.privacy.claims.dpar import PAPER as DPAR
+
+
+@lru_cache(maxsize=1)
+def rows() -> tuple[Claim, ...]:
+    """Every claim, in the order of PRIVACY §4-§8, from our own accountants."""
+    return (*dpar.rows(), *gap.rows(), *sage.rows(), *gcon.rows(), *local.rows())
 
 
 def as_json(claims: Iterable[Claim]) -> str:
@@ -17,9 +23,9 @@ def as_json(claims: Iterable[Claim]) -> str:
 def as_text(claims: Iterable[Claim] | None = None) -> str:
     """Everything ``rows()`` has, as text of at most 150 columns."""
     found = list(claims) if claims is not None else rows()
-    dpar = [c for c in found if c.paper == DPAR]
-    rest = [c for c in found if c.paper != DPAR]
-    lines = _dpar(dpar) if dpar else []
+    ours = [c for c in found if c.paper == dpar.PAPER]
+    rest = [c for c in found if c.paper != dpar.PAPER]
+    lines = _dpar(ours) if ours else []
     paper = ""
     for claim in rest:
         if claim.paper != paper:
@@ -43,7 +49,7 @@ def as_number(value: float | None) -> str:
 
 def _dpar(claims: list[Claim]) -> list[str]:
     budgets = sorted({c.epsilon_claimed for c in claims})
-    lines = [f"{DPAR}, Cora-ML, δ = {claims[0].delta:g}: what its noise is worth", ""]
+    lines = [f"{dpar.PAPER}, Cora-ML, δ = {claims[0].delta:g}: what its noise is worth", ""]
     lines.append(f"  {'':<52} {'kind':<12}" + "".join(f"{'claimed ' + as_number(b):>12}" for b in budgets))
     for mechanism in dict.fromkeys(c.mechanism for c in claims):
         same = {c.epsilon_claimed: c for c in claims if c.mechanism == mechanism}

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.attacks.base import encoded_graphs
+from fedgraph.attacks.base import canary_graphs
 from fedgraph.cells.facts import GraphClassificationFacts
 from fedgraph.comparison.classify import Split
 from fedgraph.comparison.solving import SolverFacts
@@ -171,7 +171,7 @@ def _released(
             metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
         metrics |= graph_models.answered(made, trained.state, dealt, collection, split, params.tuned_on_test)
-    measured = encoded_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
+    measured = canary_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
     return outcomes.settled(made, dealt.partition, trained).as_outcome(
         cell,
         metrics | measured.metrics,

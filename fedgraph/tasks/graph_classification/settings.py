@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fedgraph.attacks.base import encoded_graphs
+from fedgraph.attacks.base import canary_graphs
 from fedgraph.comparison.classify import Handling
 from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.documents.settings import PerDataset, Says, Spec
@@ -58,7 +58,7 @@ class Params(Solving):
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
     degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
     attributes: bool = Field(True, description="false: of nodes with numeric attributes and a kind, the one-hot kinds only")
-    attack: encoded_graphs.Attack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
+    attack: canary_graphs.Attack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
 
     @model_validator(mode="after")
     def _votes(self) -> Self:

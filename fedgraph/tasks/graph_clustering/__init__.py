@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.attacks.base import encoded_graphs
+from fedgraph.attacks.base import canary_graphs
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.comparison import cluster, maps
 from fedgraph.comparison.solving import SolverFacts
@@ -156,7 +156,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         options = params.options(params.alpha if row.how == "fgw" else None)
         found = compare.discrepancies(spaces, options, how_many, cell, context)
 
-    measured = encoded_graphs.measure(params.attack, made, cell, context, partition, trained.state)
+    measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)
     done = outcomes.settled(made, partition, trained)
     embedding = done.settled.paths["embedding"]
     rng = seeds.generator(context.root, *cell.path, "map")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from fedgraph.attacks.base import encoded_graphs
+from fedgraph.attacks.base import canary_graphs
 from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.documents.settings import Infinite, Spec
 from fedgraph.methods.base import kinds
@@ -66,7 +66,7 @@ class Params(Solving):
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
     max_iterations: int = Field(20, ge=1, description="k-means iterations")
-    attack: encoded_graphs.Attack | None = Field(
+    attack: canary_graphs.Attack | None = Field(
         None, description="toss a coin for each graph, and read what is released: a lower bound on ε"
     )
     map: Literal["mds", "tsne"] = Field("mds", description="picture of the distances: mds, or tsne as in the paper")

@@ -18,10 +18,10 @@ from fedgraph.audit.families.sums import noisy
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.sampling.stable_cap import weighted
-from fedgraph.privacy import neighbour_gradients
+from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
-from fedgraph.privacy.degree_caps import log_cap
 from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.neighbour_sums import log_cap
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 2.0, 1e-3
@@ -33,7 +33,7 @@ def cases() -> Iterator[Case]:
     """The kernel under the log cap, and what it would do without a projection, or without the clip."""
     cap = log_cap(OTHERS + 1)
     multiplier = gaussian_multiplier(1, EPSILON, DELTA)
-    std = multiplier * neighbour_gradients.sensitivity(cap, CLIP, BOUND, SCALE)
+    std = multiplier * neighbour_sums.gradient_sensitivity(cap, CLIP, BOUND, SCALE)
 
     def release(*values: np.ndarray) -> tuple[Sampler, Sampler]:
         along = values[0] - values[1]

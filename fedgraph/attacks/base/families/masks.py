@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.attacks.base import echo
+from fedgraph.attacks.base.families import streams
 from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.federation import client as one_client
@@ -50,7 +50,7 @@ class Round:
 
 def cases() -> Iterator[Case]:
     """A masked sum with drop-outs."""
-    here = echo.Situation(ASKED, Viewer.SERVER_SECURE_AGGREGATION, RUNS, LEAST)
+    here = streams.Situation(ASKED, Viewer.SERVER_SECURE_AGGREGATION, RUNS, LEAST)
 
     def event(multiplier: float, dimension: int, norm: float) -> Event:
         share, _ = gradient_std(multiplier, STEPS, here.facts)
@@ -60,14 +60,14 @@ def cases() -> Iterator[Case]:
     relation = f"{Relation.NODE_ZERO_OUT.value}, masked sum"
 
     @sampler
-    def release(runs: int, rng: np.random.Generator, present: bool, *breaks: echo.Break, cut_for: int = LEAST) -> np.ndarray:
+    def release(runs: int, rng: np.random.Generator, present: bool, *breaks: streams.Break, cut_for: int = LEAST) -> np.ndarray:
         now = replace(here, entries=runs)
         share, _ = gradient_std(multiplier, STEPS, now.facts)
         noise = DiscreteGaussianShare(1 / STEPS, BITS, share * math.sqrt((LEAST - 1) / (cut_for - 1)), runs)
         price = event(multiplier * math.sqrt((LEAST - 1) / (cut_for - 1)), runs, math.sqrt(runs))
-        job = replace(now.job(echo.secret_root(rng), noise, price), attendance=_attendance(), masks=Masks(1, LEAST))
-        with echo.broken(*breaks):
-            first, second = (_held_by_the_server(job, now, present, round_) for round_ in range(echo.ROUNDS))
+        job = replace(now.job(streams.secret_root(rng), noise, price), attendance=_attendance(), masks=Masks(1, LEAST))
+        with streams.while_broken(*breaks):
+            first, second = (_held_by_the_server(job, now, present, round_) for round_ in range(streams.ROUNDS))
             return _read(job, first, second) / STEPS
 
     claim = Claim.of(event(multiplier, 1, 1.0), DELTA)
@@ -79,7 +79,7 @@ def cases() -> Iterator[Case]:
     yield sound.broken("noise cut for clients that drop out", release(True, cut_for=ASKED), release(False, cut_for=ASKED))
 
 
-def _breaks() -> dict[str, echo.Break]:
+def _breaks() -> dict[str, streams.Break]:
     honest = seeds.secret_generator
 
     def public_for(kind: str) -> Callable[..., np.random.Generator]:
@@ -97,22 +97,22 @@ def _breaks() -> dict[str, echo.Break]:
 
 
 def _attendance() -> Attendance:
-    answered = np.zeros((echo.ROUNDS, ASKED), dtype=bool)
+    answered = np.zeros((streams.ROUNDS, ASKED), dtype=bool)
     answered[0, :LEAST] = answered[1, 1 : LEAST + 1] = True
-    return Attendance(answered, np.zeros(echo.ROUNDS), ASKED, 0, np.ones_like(answered))
+    return Attendance(answered, np.zeros(streams.ROUNDS), ASKED, 0, np.ones_like(answered))
 
 
-def _held_by_the_server(job: Job, here: echo.Situation, present: bool, round_: int) -> Round:
+def _held_by_the_server(job: Job, here: streams.Situation, present: bool, round_: int) -> Round:
     """One round by the shipped client and server."""
     every, now = range(len(borders(ASKED))), protocol.round_of(job, round_)
     assert now is not None
     board = masked.advertise(every, job, round_)
     letters = masked.share(every, job, round_, board)
-    messages = one_client.run_blocks(every, here.partition(present), job, echo.MODEL, round_, board)
-    hidden = {message.first: message.released[echo.SUM].value for message in messages}
+    messages = one_client.run_blocks(every, here.partition(present), job, streams.MODEL, round_, board)
+    hidden = {message.first: message.released[streams.SUM].value for message in messages}
     answers = masked.answer(every, job, round_, 1, board, letters)
     total = np.asarray(np.sum(list(hidden.values()), axis=0, dtype=np.uint32))
-    opened = unmasking.unmasked(now, round_, {echo.SUM: total}, board, [answers], BITS)[echo.SUM]
+    opened = unmasking.unmasked(now, round_, {streams.SUM: total}, board, [answers], BITS)[streams.SUM]
     return Round(now, board, letters, answers, hidden, _signed(opened))
 
 
@@ -135,10 +135,10 @@ def _read(job: Job, first: Round, second: Round) -> np.ndarray:
     for mask, seed in candidates:
         opened = np.array(message)
         if mask:
-            keys.add_stream(opened, seed, 0, echo.SUM, BITS, -1)
+            keys.add_stream(opened, seed, 0, streams.SUM, BITS, -1)
             for other in first.now.near[0]:
                 agreed = keys.agreed(keys.private(mask), first.board[other][0])
-                keys.add_stream(opened, agreed, 0, echo.SUM, BITS, -1 if other > 0 else 1)
+                keys.add_stream(opened, agreed, 0, streams.SUM, BITS, -1 if other > 0 else 1)
         if np.abs(_signed(opened)).max() < 2.0 ** (BITS - 8):
             return _signed(opened)
     return (
