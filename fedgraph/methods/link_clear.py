@@ -5,9 +5,8 @@ Every client shows its edges as they are, so ε = ∞. Heuristics are strong whe
 Kleinberg 2007); the encoder also reads features (Kipf & Welling 2016).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -16,7 +15,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.links import encoder, evidence, pairs
 from fedgraph.methods import base
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.sensitivity import Unbounded
@@ -24,10 +23,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@article{liben2007link,
-  title = {The Link-Prediction Problem for Social Networks},
-  author = {Liben-Nowell, David and Kleinberg, Jon},
-  journal = {Journal of the American Society for Information Science and Technology}, year = {2007}}"""
+REFERENCE = base.bibtex("liben2007link")
 
 
 class Params(Settings):
@@ -54,7 +50,10 @@ class Memory:
     rows: np.ndarray | None = None
 
 
-def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """All edges, in clear, at any ε."""
     if facts.public.attributes is None:
         raise ScenarioError("link_clear needs public features: use it in task: link_prediction")
@@ -70,28 +69,21 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.P
     )
 
 
-def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
-def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> np.ndarray:
+def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     """int64 [m, 2], the client's edges by global ids."""
     own = pairs.edges_of(subgraph.graph.adjacency)
     return np.asarray(subgraph.nodes[own] if len(own) else own)
 
 
-def client(
-    plan: base.Plan[Params, Made],
-    work: np.ndarray,
-    model: Mapping[str, np.ndarray],
-    round_: int,
-    streams: base.Streams,
-    desk: Desk,
-) -> dict[str, Released]:
+def client(plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     return {"edges": desk.release("edges", work)}
 
 
-def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """The union of all edges, and the encoder if it is asked for."""
     every = np.concatenate([np.asarray(each, dtype=np.int64) for each in inbox.each["edges"]])
     graph = replace(plan.made.attributes, adjacency=pairs.adjacency_of(every, plan.facts.sizes.num_nodes))
@@ -99,7 +91,7 @@ def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base
     return base.State({}, replace(state.memory, graph=graph, rows=rows))
 
 
-def scores(plan: base.Plan[Params, Made], state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
+def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m]."""
     memory = state.memory
     if memory.graph is None:

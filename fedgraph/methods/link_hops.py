@@ -19,9 +19,8 @@ shown.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,7 +33,7 @@ from fedgraph.learning.propagation.aggregation import hop, placed, require_simpl
 from fedgraph.methods import base
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
@@ -42,10 +41,7 @@ from fedgraph.privacy.sensitivity import EdgeRows
 from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
 from fedgraph.types import Subgraph
 
-REFERENCE = """@inproceedings{sajadmanesh2023gap,
-  title = {{GAP}: Differentially Private Graph Neural Networks with Aggregation Perturbation},
-  author = {Sajadmanesh, Sina and Shamsabadi, Ali Shahin and Bellet, Aur{\\'e}lien and Gatica-Perez, Daniel},
-  booktitle = {USENIX Security Symposium}, year = {2023}}"""
+REFERENCE = base.bibtex("sajadmanesh2023gap")
 
 CLIP = math.hypot(1.0, evidence.LONGEST)  # the row of one edge: a 1 that counts it, and what is known of it
 RANDOM = 20_000  # random pairs that stand for pairs without an edge
@@ -94,7 +90,10 @@ class Memory:
     direction: np.ndarray | None = None
 
 
-def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Every hop and the discriminant, priced."""
     attributes = facts.public.attributes
     if attributes is None:
@@ -136,11 +135,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.P
     )
 
 
-def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return _broadcast(plan, plan.made.public)
 
 
-def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     """The client's edges by the public coins of their pairs."""
     require_simple(subgraph.graph.adjacency)
     own = pairs.edges_of(subgraph.graph.adjacency)
@@ -152,9 +151,7 @@ def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
     )
 
 
-def client(
-    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """One noisy hop over the client's edges (behind secure aggregation: on the rows of all nodes), or the last sum."""
     if round_ == plan.params.hops:
         return {"supervision": desk.release("supervision", lambda: _supervised(plan, work, model))}
@@ -167,33 +164,33 @@ def client(
     return {"aggregate": desk.release("aggregate", aggregate)}
 
 
-def _supervised(plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray]) -> np.ndarray:
+def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
     """[m, 1 + d]: a 1 and what released rows say, of each supervision edge."""
     known = _known(plan, model, work.supervision)
     return np.concatenate([np.ones((len(known), 1)), known], axis=1)
 
 
-def _blocks(plan: base.Plan[Params, Made], rows: np.ndarray) -> evidence.Blocks:
+def _blocks(plan: Planned, rows: np.ndarray) -> evidence.Blocks:
     """rows: [n, (k + 1)·w], hop 0 and the k released ones beside each other."""
     return evidence.Blocks(tuple(np.split(rows, rows.shape[1] // plan.made.public.shape[1], axis=1)), plan.made.split)
 
 
-def _known(plan: base.Plan[Params, Made], model: Mapping[str, np.ndarray], asked: np.ndarray) -> np.ndarray:
+def _known(plan: Planned, model: base.Model, asked: np.ndarray) -> np.ndarray:
     """[m, d], what the rows of ``model`` say of pairs, on the scale of random pairs."""
     return evidence.Scale(model["centre"], model["spread"]).apply(_blocks(plan, model["rows"]).known_of(asked))
 
 
-def _random(plan: base.Plan[Params, Made]) -> np.ndarray:
+def _random(plan: Planned) -> np.ndarray:
     return pairs.random_pairs(plan.facts.sizes.num_nodes, RANDOM, np.random.default_rng(plan.made.key))
 
 
-def _broadcast(plan: base.Plan[Params, Made], rows: np.ndarray) -> base.State[Memory]:
+def _broadcast(plan: Planned, rows: np.ndarray) -> base.State[Memory]:
     """All rows so far, and how random pairs look in them."""
     scale = evidence.Scale.of_random(_blocks(plan, rows).known_of(_random(plan)))
     return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
 
 
-def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Keep the noisy hop and broadcast it; or, in the last round, find the discriminant."""
     if inbox.round < plan.params.hops:
         parts = inbox.each.get("aggregate")
@@ -204,7 +201,7 @@ def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base
     return base.State(state.model, Memory(evidence.discriminant(_known(plan, state.model, _random(plan)), np.asarray(total))))
 
 
-def scores(plan: base.Plan[Params, Made], state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
+def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m], the discriminant of each pair: computed from released values alone."""
     if state.memory.direction is None:
         raise RuntimeFailure("link_hops was asked for scores before its last round")

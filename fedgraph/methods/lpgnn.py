@@ -16,9 +16,8 @@ factor and a shift that are the same for every node with neighbours; the factor 
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +28,7 @@ from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.optimisers.noisy_graph import Channel, Correction, train
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.methods import base
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import MultiBit, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
 from fedgraph.privacy.mechanisms.noise import Disclose, KaryResponse
@@ -39,10 +38,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@inproceedings{sajadmanesh2021locally,
-  title = {Locally Private Graph Neural Networks},
-  author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
-  booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2021}}"""
+REFERENCE = base.bibtex("sajadmanesh2021locally")
 
 
 IN_CLEAR = Disclose("no noise was asked for")
@@ -100,7 +96,10 @@ class Memory:
     features: sp.csr_array | None = None
 
 
-def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One release of features and one of labels; a node's price is their sum."""
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
@@ -149,24 +148,22 @@ def num_bits(params: Params, epsilon: float, num_features: int) -> int:
     return max(1, min(num_features, wanted))
 
 
-def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
-def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     labels = subgraph.graph.labels
     return Work(subgraph.graph.features, labels[labels >= 0])
 
 
-def client(
-    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """The randomised features and labels of this client's nodes, each by its own coins."""
     values = {"features": work.features.toarray, "labels": lambda: work.labels}
     return {r.path: desk.release(r.path, values[r.path]) for r in plan.schedule.releases}
 
 
-def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Put the received rows at their nodes' places."""
     facts = plan.facts
     labels = np.full(facts.sizes.num_nodes, -1, dtype=np.int64)
@@ -180,7 +177,7 @@ def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base
     return base.State({}, Memory(state.memory.seed, labels, features))
 
 
-def _signed(plan: base.Plan[Params, Made], received: np.ndarray) -> sp.csr_array:
+def _signed(plan: Planned, received: np.ndarray) -> sp.csr_array:
     """The received features as sparse rows, around the middle of their range; bits have unit mean square."""
     if isinstance(plan.schedule.releases[0].mechanism, SampledBits):
         return _unit_square(signs(received, plan.facts.sizes.num_features))
@@ -193,7 +190,7 @@ def _unit_square(bits: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(bits * np.float32(math.sqrt(rows * width / bits.nnz)))
 
 
-def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores after training on what was received, over the public edges of ``graph`` (its attributes are not read)."""
     params, memory = plan.params, state.memory
     rng, features, shift = np.random.default_rng(memory.seed), memory.features, 0.0
@@ -218,7 +215,7 @@ def _labels(state: base.State[Memory]) -> np.ndarray:
     return state.memory.labels
 
 
-def evidence(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray:
+def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray:
     """Per unit (node, label in version 0, label in version 1, and 1 where version 0 has an empty row) the log-likelihood ratio.
 
     ``graph`` holds version 1's rows. A label is sent as it is with probability p, else as one of the others, and counts

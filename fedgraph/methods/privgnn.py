@@ -18,8 +18,8 @@ another relation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,17 +34,14 @@ from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.learning.optimisers.dp_training import poisson_mask
 from fedgraph.methods import base
 from fedgraph.privacy.accounting import aggregation_noise
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph, without_edges
 
-REFERENCE = """@article{olatunji2023releasing,
-  title = {Releasing Graph Neural Networks with Differential Privacy Guarantees},
-  author = {Olatunji, Iyiola E. and Funke, Thorben and Khosla, Megha},
-  journal = {Transactions on Machine Learning Research}, year = {2023}}"""
+REFERENCE = base.bibtex("olatunji2023releasing")
 
 ONE_ANSWER = SimplexRows(1)
 
@@ -84,7 +81,10 @@ class Memory:
     answers: tuple[np.ndarray, ...] = ()
 
 
-def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One release per query."""
     public = facts.public.graph
     if public is None:
@@ -117,19 +117,17 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.P
     )
 
 
-def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """Which public nodes are asked, by public coins: int64 [queries, 1]."""
     chosen = rng.permutation(plan.made.public.num_nodes)[: plan.schedule.rounds]
     return base.State({"queries": chosen[:, None]}, Memory(int(rng.integers(2**31))))
 
 
-def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     return Work(subgraph.graph, unit_rows(subgraph.graph.features))
 
 
-def client(
-    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """The noisy posterior of this round's query."""
     query = int(model["queries"][round_, 0])
 
@@ -143,7 +141,7 @@ def client(
     return {"answer": desk.release("answer", posterior)}
 
 
-def _posterior(plan: base.Plan[Params, Made], graph: Graph, nodes: np.ndarray, query: int) -> np.ndarray:
+def _posterior(plan: Planned, graph: Graph, nodes: np.ndarray, query: int) -> np.ndarray:
     """float [c]: what a network trained on the subgraph of ``nodes`` says of the query; uniform where there is no node."""
     if nodes.size == 0:
         return np.full(graph.num_classes, 1 / graph.num_classes)
@@ -159,17 +157,17 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
     return torch.softmax(torch.tensor(scores, dtype=torch.float64), dim=1).numpy()
 
 
-def _shape(plan: base.Plan[Params, Made]) -> Shape:
+def _shape(plan: Planned) -> Shape:
     return Shape("gcn", plan.facts.sizes.num_features, plan.facts.sizes.num_classes, plan.params.hidden)
 
 
-def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Keep the mean of the clients' answers."""
     answer = inbox.sums["answer"][0] / inbox.num_clients
     return base.State(state.model, Memory(state.memory.seed, (*state.memory.answers, answer)))
 
 
-def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores of the student, which learns on the public graph."""
     answers, public, shape = state.memory.answers, plan.made.public, _shape(plan)
     if len(answers) < plan.schedule.rounds:

@@ -13,20 +13,19 @@ one encoder K times; what is paid is the same.
 """
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from pydantic import Field
 
 from fedgraph.learning.propagation.aggregation import hop
-from fedgraph.methods.base import Budget, Draft, Inbox, Offers, Plan, PublicFacts, Reads, Situation, State, noisy_hops
+from fedgraph.methods import base
+from fedgraph.methods.base import noisy_hops
 from fedgraph.methods.base.noisy_hops import HopMemory, HopSettings, Made, Work
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph
 
-REFERENCE = """@inproceedings{sajadmanesh2024progap,
-  title = {{ProGAP}: Progressive Graph Neural Networks with Differential Privacy Guarantees},
-  author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
-  booktitle = {ACM International Conference on Web Search and Data Mining}, year = {2024}}"""
+REFERENCE = base.bibtex("sajadmanesh2024progap")
 
 prepare, client = noisy_hops.prepare, noisy_hops.client
 
@@ -46,23 +45,26 @@ class Memory(HopMemory):
     stages: tuple[np.ndarray, ...] = ()
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Every hop, priced."""
     return noisy_hops.plan_of("progap_edge", params, facts, budget)
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """Stage 0, from public features and labels."""
     return _grown(plan, Memory(seed=int(rng.integers(2**31)), sent=()))
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Keep the noisy hop, and train the next stage on it."""
     memory = state.memory
     return _grown(plan, replace(memory, sums=(*memory.sums, noisy_hops.received(plan, inbox))))
 
 
-def _grown(plan: Plan[Params, Made], memory: Memory) -> State[Memory]:
+def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
     """With the next stage, and the rows that it makes where another hop follows."""
     from fedgraph.learning.baselines import gap_networks, progressive  # not before it is used: it imports torch
 
@@ -72,12 +74,12 @@ def _grown(plan: Plan[Params, Made], memory: Memory) -> State[Memory]:
     stage = progressive.grown(before, public, memory.sums, chooses, p.hidden, p.epochs, memory.seed + number)
     memory = replace(memory, stages=(*memory.stages, stage))
     if number == p.hops:
-        return State({}, memory)
+        return base.State({}, memory)
     rows = progressive.rows(stage, public, memory.sums, p.hidden)
-    return State({"rows": rows}, replace(memory, sent=(*memory.sent, rows)))
+    return base.State({"rows": rows}, replace(memory, sent=(*memory.sent, rows)))
 
 
-def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: from the kept sums (``graph`` is not read), or of the new nodes of a public ``graph``."""
     from fedgraph.learning.baselines import progressive  # not before it is used: it imports torch
 
@@ -90,12 +92,15 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     return progressive.scores(memory.stages[-1], graph, sums, hidden)
 
 
-OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="classifier",
     units=(Unit.EDGE,),
-    reads=lambda plan: Reads.PUBLIC_GRAPH if plan.made.new_nodes else Reads.NOTHING,
-    situations=(Situation("transductive", settings={"epochs": 20}), Situation("inductive-edges", settings={"epochs": 20})),
+    reads=lambda plan: base.Reads.PUBLIC_GRAPH if plan.made.new_nodes else base.Reads.NOTHING,
+    situations=(
+        base.Situation("transductive", settings={"epochs": 20}),
+        base.Situation("inductive-edges", settings={"epochs": 20}),
+    ),
     reads_stand_ins=True,
-    drafts=(Draft("graph", "edge", {"label": "ProGAP-EDP"}, "a network that grows with every noisy hop", spare=True),),
+    drafts=(base.Draft("graph", "edge", {"label": "ProGAP-EDP"}, "a network that grows with every noisy hop", spare=True),),
     evidence=noisy_hops.evidence,
 )

@@ -12,32 +12,36 @@ neighbours and puts a group norm behind each base, in whose place sums have unit
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.learning.clipping import staged
-from fedgraph.learning.late import torch
 from fedgraph.learning.layers.dense import DenseMatrix, Rows
-from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
-from fedgraph.learning.optimisers.dp_training import Descended, Descent, masked, poisson_mask
+from fedgraph.learning.optimisers.dp_training import Descended, masked, poisson_mask
 from fedgraph.learning.propagation.aggregation import unit_length
-from fedgraph.learning.views.projection import ProjectedRows, coordinates, public_basis
 from fedgraph.methods import base
-from fedgraph.methods.base.node_caps import Caps, CapSettings, Hops, aggregate, plan_of
-from fedgraph.privacy.desk import Desk, Released
+from fedgraph.methods.base import node_caps
+from fedgraph.methods.base.node_caps import (
+    Caps,
+    CapSettings,
+    Hops,
+    Work,
+    aggregate,
+    descent_of,
+    directions,
+    hop_key,
+    plan_of,
+    rows_of,
+)
+from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.sensitivity import kernel_name
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@inproceedings{sajadmanesh2024progap,
-  title = {{ProGAP}: Progressive Graph Neural Networks with Differential Privacy Guarantees},
-  author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
-  booktitle = {ACM International Conference on Web Search and Data Mining}, year = {2024}}"""
+REFERENCE = base.bibtex("sajadmanesh2024progap")
 
 DISPUTED = (
     "ProGAP's node level rests on GAP's, which is publicly disputed: Xiang, Wang & Wang (IEEE S&P 2024, arXiv 2311.06888). "
@@ -65,16 +69,6 @@ class Made:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
-    """A client's rows, its bounded graph, its noisy hops (a cache: rebuilt where missing)."""
-
-    x: FeatureMatrix
-    labels: torch.Tensor
-    adjacency: sp.csr_array
-    hops: dict[str, DenseMatrix] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
 class Memory:
     """Of the server. seed: of the first parameters of every stage. descended: how far the stage in training is."""
 
@@ -82,7 +76,10 @@ class Memory:
     descended: Descended
 
 
-def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise multipliers of gradients and hops, and every release."""
     steps = params.steps
     return plan_of(
@@ -108,28 +105,22 @@ def _hop(stage: int) -> str:
 
 
 def _made(params: Params, facts: base.PublicFacts, capped: Caps) -> Made:
-    graph = facts.public.graph
-    basis = public_basis(graph, params.projection) if params.projection and graph is not None else None
-    inputs = facts.sizes.num_features if basis is None else basis.shape[1]
+    basis, inputs = directions(params.projection, facts)
     stages = range(params.hops + 1)
     return Made(capped, basis, tuple(staged.Stage(inputs, params.hidden, facts.sizes.num_classes, s) for s in stages))
 
 
-def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     seed = int(rng.integers(2**31))
     model = {_name(s.hops): s.start(np.random.default_rng([seed, s.hops])) for s in plan.made.stages}
-    return base.State(model, Memory(seed, _descent(plan).start(model[_name(0)])))
+    return base.State(model, Memory(seed, descent_of(plan.params).start(model[_name(0)])))
 
 
-def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
-    graph = subgraph.graph
-    adjacency = plan.made.caps.weights(graph.adjacency, subgraph.nodes, subgraph.client)
-    return Work(_rows_of(plan, graph), torch.tensor(graph.labels, device=device()), adjacency)
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    return node_caps.prepared(plan.made.caps, plan.made.basis, subgraph)
 
 
-def client(
-    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """This round's noisy gradient sum; in the first round of a stage its hop as well, which is recorded and stays here."""
     number = round_ // plan.params.steps
     xs: list[Rows] = [work.x]
@@ -145,9 +136,9 @@ def client(
 
 
 def _noisy_hop(
-    plan: base.Plan[Params, Made],
+    plan: Planned,
     work: Work,
-    model: Mapping[str, np.ndarray],
+    model: base.Model,
     xs: list[Rows],
     round_: int,
     streams: base.Streams,
@@ -155,9 +146,7 @@ def _noisy_hop(
     stage: int,
 ) -> DenseMatrix:
     """x_stage with the noise of the round that released it, from the cache where it is there."""
-    frozen = b"".join(np.ascontiguousarray(model[_name(s)]).tobytes() for s in range(stage))
-    key = hashlib.sha256(frozen + str((streams.root, streams.path[:-1])).encode()).hexdigest()
-    first = stage * plan.params.steps
+    key, first = hop_key(streams, *(model[_name(s)] for s in range(stage))), stage * plan.params.steps
     if key not in work.hops or round_ == first:
         if stage == 1:
             work.hops.clear()
@@ -167,39 +156,29 @@ def _noisy_hop(
     return work.hops[key]
 
 
-def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """One step on the mean over the public number of nodes; a stage is frozen at its averaged iterate, and the next begins."""
     p, memory = plan.params, state.memory
     number, step = divmod(inbox.round, p.steps)
     mean = inbox.sums["gradient"] / np.float32(plan.facts.sizes.num_nodes * p.sampling_rate)
-    after = _descent(plan).step(memory.descended, mean, step)
+    after = descent_of(plan.params).step(memory.descended, mean, step)
     if step < p.steps - 1:
         return base.State({**state.model, _name(number): after.parameters}, replace(memory, descended=after))
     model = {**state.model, _name(number): after.average}
     if number < p.hops:
         grown = plan.made.stages[number + 1].start(np.random.default_rng([memory.seed, number + 1]), after.average)
-        model[_name(number + 1)], after = grown, _descent(plan).start(grown)
+        model[_name(number + 1)], after = grown, descent_of(plan.params).start(grown)
     return base.State(model, replace(memory, descended=after))
 
 
-def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph: the same stages, without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
-    xs: list[Rows] = [_rows_of(plan, graph)]
+    xs: list[Rows] = [rows_of(graph, plan.made.basis)]
     for stage in plan.made.stages[:-1]:
         rows = staged.rows(stage, state.model[_name(stage.hops)], xs)
         xs.append(DenseMatrix(unit_length(aggregate(adjacency, unit_length(rows)))))
     return staged.scores(plan.made.stages[-1], state.model[_name(plan.params.hops)], xs)
-
-
-def _rows_of(plan: base.Plan[Params, Made], graph: Graph) -> FeatureMatrix:
-    basis = plan.made.basis
-    return FeatureMatrix(unit_rows(graph.features)) if basis is None else ProjectedRows(coordinates(graph.features, basis))
-
-
-def _descent(plan: base.Plan[Params, Made]) -> Descent:
-    p = plan.params
-    return Descent(p.learning_rate, p.momentum, p.steps, p.averaged)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(

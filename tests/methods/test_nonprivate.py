@@ -22,7 +22,7 @@ from fedgraph.learning.baselines.networks import Network, Shape
 from fedgraph.learning.baselines.sparse_rows import sparse_rows
 from fedgraph.methods import nonprivate
 from fedgraph.methods.base import Budget, Inbox, PublicFacts, State
-from fedgraph.methods.nonprivate import choice, local, phases, server_steps
+from fedgraph.methods.nonprivate import choice, local, phases
 from fedgraph.methods.nonprivate.params import Params
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
@@ -323,7 +323,7 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
         shape = phases.shape_of(plan, 2)
         begun = fitting.start(shape, 0)
         place = phases.Place(2, steps, 0, refits=False, going=True)
-        training = phases.Training(0, begun.vector, server_steps.Moments(), tried=tried, going=(0, 1, 2))
+        training = phases.Training(0, begun.vector, phases.Moments(), tried=tried, going=(0, 1, 2))
         message = np.concatenate([begun.vector, begun.moments.ravel(), [1.0, right, 50.0, 100.0, 0.0]])
         before = State(place.broadcast(begun.vector, begun.moments), training)
         inbox = Inbox(0, {"update": message}, {}, 1)
@@ -382,13 +382,13 @@ def test_a_validation_mask_is_used_as_it_is(library: Graph) -> None:
 
 def test_server_steps_by_hand() -> None:
     old, mean = np.zeros(2, np.float32), np.array([1.0, -2.0], np.float32)
-    new, kept = server_steps.step(Params(server_momentum=0.5), old, mean, server_steps.Moments())
+    new, kept = phases.server_step(Params(server_momentum=0.5), old, mean, phases.Moments())
     assert np.allclose(new, mean)
-    new, _ = server_steps.step(Params(server_momentum=0.5), new, new, kept)
+    new, _ = phases.server_step(Params(server_momentum=0.5), new, new, kept)
     assert np.allclose(new, 1.5 * mean), "momentum goes on by half of the last move"
     for name in ("fedadam", "fedyogi"):
         params = Params(server=name, server_rate=0.1, server_momentum=0.9)  # type: ignore[arg-type]
-        new, _ = server_steps.step(params, old, mean, server_steps.Moments())
+        new, _ = phases.server_step(params, old, mean, phases.Moments())
         second = 0.99e-6 + 0.01 * mean.astype(float) ** 2 if name == "fedadam" else 1e-6 + 0.01 * mean.astype(float) ** 2
         assert np.allclose(new, 0.1 * 0.1 * mean / (np.sqrt(second) + 1e-3), rtol=1e-4)
 

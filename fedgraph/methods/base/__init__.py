@@ -2,7 +2,7 @@
 
 A method module defines
 
-    REFERENCE                                   bibtex of its paper, printed in every report
+    REFERENCE                                   bibtex of its paper (``bibtex`` reads papers.bib), printed in every report
     Params                                      pydantic model, frozen, unknown keys forbidden
     plan(params, facts, budget) → Plan[P, M]    every release it will make, priced, before any private data
     start(plan, rng) → State[S]                 round 0
@@ -41,12 +41,15 @@ from fedgraph.methods.base.offers import Draft as Draft
 from fedgraph.methods.base.offers import Offers as Offers
 from fedgraph.methods.base.offers import Reads as Reads
 from fedgraph.methods.base.offers import Situation as Situation
+from fedgraph.methods.base.offers import bibtex as bibtex
 from fedgraph.methods.base.plan import Plan as Plan
 from fedgraph.methods.base.plan import Schedule as Schedule
 from fedgraph.methods.base.plan import Sums as Sums
 from fedgraph.methods.base.plan import Watch as Watch
 from fedgraph.methods.base.plan import gradient_std as gradient_std
 from fedgraph.methods.base.state import Inbox as Inbox
+from fedgraph.methods.base.state import Model as Model
+from fedgraph.methods.base.state import Sent as Sent
 from fedgraph.methods.base.state import State as State
 from fedgraph.methods.base.state import Streams as Streams
 from fedgraph.methods.base.state import block_path as block_path

@@ -6,7 +6,7 @@ its relation and toward its viewer, with ``SHARE`` of μ²; the method keeps the
 without noise gets exact counts by the same way. This module runs as a method does, and is none that a scenario can name.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,10 +16,10 @@ from fedgraph.errors import PrivacyError
 from fedgraph.methods.base.facts import Budget, PublicFacts
 from fedgraph.methods.base.offers import Offers
 from fedgraph.methods.base.plan import Plan, Schedule, Sums, gradient_std
-from fedgraph.methods.base.state import Inbox, State, Streams
+from fedgraph.methods.base.state import Inbox, Model, Sent, State, Streams
 from fedgraph.privacy import private_counts
 from fedgraph.privacy.accounting import calibrate, gaussian
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
@@ -171,9 +171,7 @@ def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
     return _on_line(subgraph.graph, columns)
 
 
-def client(
-    plan: Plan, work: np.ndarray, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Plan, work: np.ndarray, model: Model, round_: int, streams: Streams, desk: Desk) -> Sent:
     """Noisy counts in the bins of the current brackets."""
     return {"counts": desk.release(PATH, private_counts.positions(work, model["brackets"]))}
 

@@ -1,5 +1,5 @@
 """Aggregation perturbation at node level: for each client the rule that bounds what one node can change in a hop, and what the
-statement says of it.
+statement says of it; and what its methods have in common.
 
 log        W = h(max degree), proven for every graph, no promise            ``privacy.neighbour_sums``
 limit      the platform enforces at most M neighbours; input above is refused   log cap or plain sums
@@ -9,9 +9,10 @@ promised   as published: neighbourhoods are cut to D by public coins, √D is cl
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,11 +20,17 @@ from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
+from fedgraph.learning.late import torch
+from fedgraph.learning.layers.dense import DenseMatrix
+from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.learning.optimisers.dp_training import Descent
 from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
 from fedgraph.learning.sampling.neighbour_sampling import bounded
 from fedgraph.learning.sampling.stable_cap import require_limit, weighted
+from fedgraph.learning.views.projection import ProjectedRows, coordinates, public_basis
 from fedgraph.methods.base.facts import Budget, PublicFacts, guarantee_of
 from fedgraph.methods.base.plan import Plan, Schedule, Sums, gradient_std
+from fedgraph.methods.base.state import Streams
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import PlannedRelease
@@ -32,6 +39,7 @@ from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import DegreeCap, NeighbourSums
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Assumption, Relation
+from fedgraph.types import Graph, Subgraph
 
 COIN = 0  # names the public coins that cut neighbourhoods
 CLAIMED = (
@@ -154,6 +162,59 @@ def caps_of(params: CapSettings, facts: PublicFacts, budget: Budget) -> Caps:
 def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
     return hop(weights, rows) if weights.dtype == np.float32 else weighted_sums(weights, unit_length(rows))
+
+
+class Descends(Protocol):
+    """Settings of a method that steps along noisy gradients."""
+
+    @property
+    def learning_rate(self) -> float: ...
+    @property
+    def momentum(self) -> float: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def averaged(self) -> float: ...
+
+
+def descent_of(params: Descends) -> Descent:
+    """The server's descent under these settings."""
+    return Descent(params.learning_rate, params.momentum, params.steps, params.averaged)
+
+
+def directions(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, int]:
+    """(public directions [d, k] of the public graph's features, or None for all columns; how many columns rows then have)."""
+    known = facts.public.graph
+    basis = public_basis(known, projection) if projection and known is not None else None
+    return basis, facts.sizes.num_features if basis is None else basis.shape[1]
+
+
+def rows_of(graph: Graph, basis: np.ndarray | None) -> FeatureMatrix:
+    """Unit feature rows, or their coordinates along public directions."""
+    return FeatureMatrix(unit_rows(graph.features)) if basis is None else ProjectedRows(coordinates(graph.features, basis))
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's rows, its bounded graph, its noisy hops (a cache: rebuilt where missing)."""
+
+    x: FeatureMatrix
+    labels: torch.Tensor
+    adjacency: sp.csr_array
+    hops: dict[str, DenseMatrix] = field(default_factory=dict)
+
+
+def prepared(caps: Caps, basis: np.ndarray | None, subgraph: Subgraph) -> Work:
+    """The work of the client that holds ``subgraph``."""
+    graph = subgraph.graph
+    adjacency = caps.weights(graph.adjacency, subgraph.nodes, subgraph.client)
+    return Work(rows_of(graph, basis), torch.tensor(graph.labels, device=device()), adjacency)
+
+
+def hop_key(streams: Streams, *frozen: np.ndarray) -> str:
+    """Names the noisy hops that follow from these frozen parameters in this cell, for ``Work.hops``."""
+    text = b"".join(np.ascontiguousarray(part).tobytes() for part in frozen)
+    return hashlib.sha256(text + str((streams.root, streams.path[:-1])).encode()).hexdigest()
 
 
 def plan_of(

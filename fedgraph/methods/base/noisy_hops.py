@@ -9,7 +9,6 @@ to both its clients: it changes one row of either's message, so at Δ = 1 an end
 together cost what an inner edge costs, 1² + 1² = √2² (``composition.ends``). Nothing passes between clients but released rows.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -22,10 +21,10 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut, with_stand_ins
 from fedgraph.methods.base.facts import Budget, PublicFacts, guarantee_of
 from fedgraph.methods.base.plan import Plan, Schedule, Sums, gradient_std
-from fedgraph.methods.base.state import Inbox, State, Streams
+from fedgraph.methods.base.state import Inbox, Model, Sent, State, Streams
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
@@ -133,9 +132,7 @@ def prepare(plan: Plan[HopSettings, Made], subgraph: Subgraph) -> Work:
     return Work(adjacency, subgraph.nodes)
 
 
-def client(
-    plan: Plan[HopSettings, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Plan[HopSettings, Made], work: Work, model: Model, round_: int, streams: Streams, desk: Desk) -> Sent:
     """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
 
     def aggregate() -> np.ndarray:

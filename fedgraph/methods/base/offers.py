@@ -7,6 +7,8 @@ A module ends with ``OFFERS: Offers[Params, Made, Work, Memory] = Offers(…)``.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
+from importlib import resources
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -25,6 +27,18 @@ S = TypeVar("S")  # what its server remembers
 
 Kind = Literal["classifier", "embedder", "linker"]
 Given = Literal["inductive", "transductive", "inductive-edges", "asking", "ego", "collection", "links"]
+
+
+@cache
+def _papers() -> dict[str, str]:
+    """Key → entry of papers.bib."""
+    text = resources.files("fedgraph.methods.base").joinpath("papers.bib").read_text(encoding="utf-8")
+    return {entry[entry.index("{") + 1 : entry.index(",")]: entry.strip() for entry in text.split("\n\n")}
+
+
+def bibtex(*keys: str) -> str:
+    """Entries of papers.bib, for the ``REFERENCE`` of a method. Raises ``KeyError`` for a key that is not there."""
+    return "\n".join(_papers()[key] for key in keys)
 
 
 class Reads(Enum):

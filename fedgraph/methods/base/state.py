@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Generic
+from typing import Generic, TypeAlias
 
 import numpy as np
 from typing_extensions import TypeVar
 
 from fedgraph import seeds
+from fedgraph.privacy.desk import Released
+
+Model: TypeAlias = Mapping[str, np.ndarray]  # what the server broadcasts
+Sent: TypeAlias = dict[str, Released]  # one client's message
 
 S_co = TypeVar("S_co", default=object, covariant=True)
 

@@ -20,8 +20,8 @@ node.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -38,21 +38,13 @@ from fedgraph.methods.base import seen
 from fedgraph.methods.dpar import noise as noise_of
 from fedgraph.methods.dpar import rows as rows_of
 from fedgraph.methods.dpar import sizes as planned
-from fedgraph.methods.dpar.params import Params
-from fedgraph.methods.dpar.sizes import Made
-from fedgraph.privacy.desk import Desk, Released, Walk
+from fedgraph.methods.dpar.sizes import Made, Params
+from fedgraph.privacy.desk import Desk, Walk
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@inproceedings{zhang2024dpar,
-  title = {{DPAR}: Decoupled Graph Neural Networks with Node-Level Differential Privacy},
-  author = {Zhang, Qiuchen and Lee, Hong kyu and Ma, Jing and Lou, Jian and Yang, Carl and Xiong, Li},
-  booktitle = {Proceedings of the ACM Web Conference}, year = {2024}, doi = {10.1145/3589334.3645531}}
-@article{fountoulakis2019variational,
-  title = {Variational perspective on local graph clustering},
-  author = {Fountoulakis, Kimon and Roosta-Khorasani, Farbod and Shun, Julian and Cheng, Xiang and Mahoney, Michael W.},
-  journal = {Mathematical Programming}, volume = {174}, year = {2019}}"""
+REFERENCE = base.bibtex("zhang2024dpar", "fountoulakis2019variational")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +67,10 @@ class Memory:
 NEW = Memory(np.zeros(0, np.float32), np.zeros(0, np.float32), 0)  # before the first step
 
 
-def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Everything from public counts and the budget."""
     private = budget.private and params.variant != "none"
     sizes = planned.sizes(params, facts, budget)
@@ -125,17 +120,15 @@ def _sums_over_unions(params: Params, sizes: planned.Sizes) -> bool:
     return alone and params.batches == "poisson" and sizes.local_steps == 1
 
 
-def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return base.State({"parameters": plan.made.layout.start(rng)}, NEW)
 
 
-def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     return Work(rows_of.with_features(subgraph.graph, plan.params.features))
 
 
-def client(
-    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """Choose neighbours in round 0; in every round walk ``local_steps`` noisy gradients from the broadcast model.
 
     Sends the last noisy gradient where a round is one step, else the parameters it led to, weighted by the
@@ -162,7 +155,7 @@ def client(
     return {"parameters": desk.walk("model", walk)}
 
 
-def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """The average of the clients' parameters, or one optimiser step on the sum of their gradients."""
     if "parameters" in inbox.sums:
         return base.State({"parameters": inbox.sums["parameters"]}, state.memory)
@@ -174,28 +167,26 @@ def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base
     return base.State({"parameters": found.vector}, Memory(found.first, found.second, found.steps))
 
 
-def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c]: Q ← (1 − α)D⁻¹AQ + αH on a public graph, P times from Q = H (Equation 4)."""
     features = rows_of.with_features(graph, plan.params.features).features
     scores = logits(plan.made.layout, state.model["parameters"], FeatureMatrix(features))
     return personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
 
 
-def tuned(
-    plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph, rng: np.random.Generator
-) -> base.State[Memory]:
+def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the weights after a client's own steps on the rows of ``graph``, in clear (``learning.fine_tuning``)."""
     x = FeatureMatrix(rows_of.with_features(graph, plan.params.features).features)
     own = fine_tuning.tuned(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
     return dataclasses.replace(state, model={**state.model, "parameters": own})
 
 
-def reads_rounds(plan: base.Plan[Params, Made]) -> bool:
+def reads_rounds(plan: Planned) -> bool:
     """Whether the rounds of a run should be kept: each is one step whose noisy gradient somebody sees."""
     return plan.made.sizes.local_steps == 1 and seen.worth_keeping(plan, plan.made.layout.num_parameters)
 
 
-def evidence(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """What the messages hold beyond known rows, along each canary's own gradient, at the batches' rate.
 
     Who names whom is secret, so every node is taken for a row of its own, which all but the few sources are. None where the
@@ -216,7 +207,7 @@ def evidence(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Gr
     return found[units[:, 0]]
 
 
-def _rows(plan: base.Plan[Params, Made], work: Work, round_: int, streams: base.Streams, desk: Desk) -> AggregatedRows:
+def _rows(plan: Planned, work: Work, round_: int, streams: base.Streams, desk: Desk) -> AggregatedRows:
     """The client's rows: chosen through the desk in round 0, kept afterwards.
 
     A worker that has lost them (it was restarted) replays round 0's choice with round 0's noise: the same

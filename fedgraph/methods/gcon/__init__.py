@@ -19,32 +19,26 @@ nodes. A client with few of them needs more noise and a larger Λ. Edges between
 (``cut_edges: protected``) in both clients' walks, where each changes one row: an end costs at most (ε/2, δ/2) at its client.
 """
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.learning.optimisers.objective import LinearObjective
 from fedgraph.learning.propagation.aggregation import with_cut
 from fedgraph.learning.propagation.capped_walk import capped_walk, open_walk, walked
 from fedgraph.methods import base
-from fedgraph.methods.gcon import releases as release
-from fedgraph.methods.gcon import rows as encoding
-from fedgraph.methods.gcon.evidence import of_minimiser
-from fedgraph.methods.gcon.params import Made, Params
-from fedgraph.methods.gcon.rows import Memory
+from fedgraph.methods.gcon.minimiser import Made, Memory, Params, minimiser, of_new, of_public, prior
 from fedgraph.privacy.claims import gcon as claim
-from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.settle import Guarantee as Guarantee
+from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.units import Assumption, Relation, Unit
-from fedgraph.privacy.units import Protection as Protection
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@inproceedings{wei2024gcon,
-  title = {{GCON}: Differentially Private Graph Convolutional Network via Objective Perturbation},
-  author = {Wei, Jianxin and Zhu, Yizheng and Xiao, Xiaokui and Bao, Ergute and Yang, Yin and Cai, Kuntai and Ooi, Beng Chin},
-  journal = {arXiv preprint arXiv:2407.05034}, year = {2024}}"""
+REFERENCE = base.bibtex("wei2024gcon")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +51,10 @@ class Work:
     labelled: np.ndarray
 
 
-def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One perturbed minimiser per client that has labelled nodes."""
     if facts.public.attributes is None:
         raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
@@ -73,7 +70,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.P
         raise DataError("gcon trains on labelled nodes, and no node has a label")
     trained = params.release == "trained"
     releases = tuple(
-        release.minimiser(params, facts, budget, client, known, known.size / total)
+        minimiser(params, facts, budget, client, known, known.size / total)
         for client, known in enumerate(labels)
         if known.size and trained
     )
@@ -98,15 +95,15 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.P
     )
 
 
-def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
-    rows, encoder = encoding.of_public(plan.made.attributes, plan.params)
+    rows, encoder = of_public(plan.made.attributes, plan.params)
     if plan.params.release == "nothing":
-        return base.State({"theta": release.prior(plan.params, plan.facts.sizes.num_classes)}, Memory(encoder, rows))
+        return base.State({"theta": prior(plan.params, plan.facts.sizes.num_classes)}, Memory(encoder, rows))
     return base.State({"rows": rows}, Memory(encoder, rows))
 
 
-def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     labels = plan.made.attributes.labels[subgraph.nodes]
     own, nodes, labelled = subgraph.graph.adjacency, subgraph.nodes, np.flatnonzero(labels >= 0)
     if not plan.facts.membership.cut_edges_shared or subgraph.cut is None:
@@ -115,9 +112,7 @@ def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
     return Work(*open_walk(own, outside, plan.params.cap), nodes, labelled)
 
 
-def client(
-    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
     if not any(r.client == desk.client for r in plan.schedule.releases):
         return {}
@@ -130,34 +125,100 @@ def client(
     return {"theta": desk.release("theta", rows)}
 
 
-def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """The average: weights are public and already inside the messages."""
     return base.State({"theta": inbox.sums["theta"]}, state.memory)
 
 
-def reads_rounds(plan: base.Plan[Params, Made]) -> bool:
+def reads_rounds(plan: Planned) -> bool:
     """Whether the one round should be kept: a server that sees each client's Θ."""
     return plan.guarantee.protection.viewer.sees_messages and plan.schedule.rounds > 0
 
 
-def evidence(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """What the objective's noise, taken back out of Θ, says of each pair (``evidence``)."""
-    return of_minimiser(plan, state, graph, pairs)
+def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
+    """float64 [m]: with which pairs (of global ids) the noise, taken back out of Θ, looks like noise. graph: all that is known,
+    without the pairs. At the minimiser ∇F = 0, so the noise is a function of Θ and of the rows Z:
+
+        B(Z) = −n₁ Λ (Θ − Θ₀) − Zᵀ ℓ′(ZΘ; Y),        density of a column of B ∝ e^{−β‖b‖}.
+
+    An edge moves B by D = Zᵀℓ′ without it − with it. The attacker knows all edges but the canaries, each of which is there with
+    probability ½; so B is centred at half of the sum of all D, and a score is β Σ_columns (‖b − D/2‖ − ‖b + D/2‖) with the sign
+    that large means there: the log-likelihood ratio for one canary alone, but for the determinant of the change of variables
+    (ε_Λ, which is the smaller part) and the output noise (10⁻³ of ε).
+
+    None where only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
+    """
+    alone = plan.facts.sizes.num_clients == 1
+    if (
+        not plan.schedule.releases
+        or plan.facts.membership.cut_edges_shared
+        or not (alone or plan.guarantee.protection.viewer.sees_messages)
+    ):
+        return None
+    if not alone and not state.seen:
+        return None
+    found = np.zeros(len(pairs))
+    for number, release in enumerate(plan.schedule.releases):
+        mechanism = release.mechanism
+        assert isinstance(mechanism, ObjectivePerturbation)
+        theta = state.model["theta"] if alone else state.seen[0][1].each["theta"][number]
+        nodes = plan.facts.membership.nodes[release.client or 0]
+        place = np.full(plan.facts.sizes.num_nodes, -1)
+        place[nodes] = np.arange(nodes.size)
+        here = np.flatnonzero((place[pairs] >= 0).all(axis=1))
+        if here.size:
+            known = graph.induced(nodes)
+            found[here] = _scores(
+                plan, state.memory.rows[nodes], known, theta / mechanism.weight, mechanism, place[pairs[here]]
+            )
+    return found
 
 
-def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
+def _scores(
+    plan: Planned,
+    rows: np.ndarray,
+    known: Graph,
+    theta: np.ndarray,
+    mechanism: ObjectivePerturbation,
+    pairs: np.ndarray,
+) -> np.ndarray:
+    """One client's pairs (own row numbers). known: its graph without them; labels of training nodes are public."""
+    labelled = np.flatnonzero(known.labels >= 0)
+    problem = mechanism.problem
+    assert isinstance(problem, LinearObjective)
+
+    def pull(adjacency: sp.csr_array) -> np.ndarray:
+        z = walked(capped_walk(adjacency, plan.params.cap), rows, plan.params.steps, plan.params.restart)[labelled]
+        return z.T @ problem.loss.first(z @ theta, problem.targets)
+
+    pulled = pull(known.adjacency)
+    moves = np.stack([pulled - pull(_with(known.adjacency, pair)) for pair in pairs])
+    apart = theta - problem.centre(len(theta))
+    noise = -labelled.size * problem.regulariser * apart - pulled + moves.sum(axis=0) / 2
+    strength = mechanism.rate if math.isfinite(mechanism.rate) else 1.0
+    with_it = np.linalg.norm(noise + moves / 2, axis=1).sum(axis=1)
+    without = np.linalg.norm(noise - moves / 2, axis=1).sum(axis=1)
+    return np.asarray(strength * (without - with_it))
+
+
+def _with(adjacency: sp.csr_array, pair: np.ndarray) -> sp.csr_array:
+    ends = (np.array([pair[0], pair[1]]), np.array([pair[1], pair[0]]))
+    return sp.csr_array(adjacency + sp.csr_array((np.ones(2, adjacency.dtype), ends), shape=adjacency.shape))
+
+
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: Z·Θ, by one step over each node's own edges, or by the whole walk on a public graph."""
     params, alpha, steps = plan.params, plan.params.restart, plan.params.steps
     rows = state.memory.rows
     if not plan.made.same_nodes:
-        rows = encoding.of_new(state.memory.encoder, params, graph)
+        rows = of_new(state.memory.encoder, params, graph)
     if plan.made.own_edges:
         alpha = alpha if params.inference_restart == "same" else params.inference_restart
         steps = tuple(min(m, 1) for m in steps)
     return walked(capped_walk(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]
 
 
-def reads(plan: base.Plan[Params, Made]) -> base.Reads | None:
+def reads(plan: Planned) -> base.Reads | None:
     """What an answer reads; new nodes that read their own edges to one another are no case of ``Reads``."""
     if not plan.made.own_edges:
         return base.Reads.PUBLIC_GRAPH

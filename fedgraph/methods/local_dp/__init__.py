@@ -7,8 +7,8 @@ once more first; then every row depends on all that the client holds, so that is
 (``client``).
 
 Two paths, priced apart and together. **model**: the updates, ε = ∞ in the paper (``training: fedavg``); protected, or not sent
-at all, under the other values of ``training`` (``protected``). **embedding**: what ``encoders`` states for rows, ``pooled`` for
-one vector per graph; retrievals add up.
+at all, under the other values of ``training`` (``updates``). **embedding**: what ``encoders`` states for rows,
+and for one vector per graph; retrievals add up.
 
 The unit is the graph where clients hold whole graphs (graph-replace of known size; graphs of one client are apart, the worst
 counts), or where ``unit: graph`` says so: then all that a client holds is one unit. Otherwise it is the node: a node may be in
@@ -20,6 +20,7 @@ released code disagree on is in ``privacy.claims``.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -29,37 +30,32 @@ from fedgraph.learning.late import torch
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.views.projection import public_basis
-from fedgraph.methods.base import Budget, Inbox, Offers, Plan, PublicFacts, Schedule, Situation, State, Streams, Sums
-from fedgraph.methods.local_dp import attendance as attendance
-from fedgraph.methods.local_dp import merging, protected, statement
-from fedgraph.methods.local_dp.encoders import Encoding
+from fedgraph.methods import base
+from fedgraph.methods.local_dp import updates as updates
+from fedgraph.methods.local_dp.encoders import Encoding, Pooled
 from fedgraph.methods.local_dp.evidence import of_graphs, reads_rounds
-from fedgraph.methods.local_dp.params import ENCODING, Params
-from fedgraph.methods.local_dp.pooled import Pooled
+from fedgraph.methods.local_dp.params import ENCODING, Params, notes, protection
 from fedgraph.methods.local_dp.training import (
     Made,
     Work,
     clipped_gradients,
     handed_in,
+    next_model,
     on_public,
+    read,
+    server_step,
     trained,
     whole_update,
     with_momentum,
 )
 from fedgraph.methods.local_dp.training import prepare as prepare
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@article{jin2022gromov,
-  title = {Gromov-Wasserstein Discrepancy with Local Differential Privacy for Distributed Structural Graphs},
-  author = {Jin, Hongwei and Chen, Xun}, journal = {IJCAI}, year = {2022}}
-@inproceedings{sajadmanesh2021locally,
-  title = {Locally Private Graph Neural Networks},
-  author = {Sajadmanesh, Sina and Gatica-Perez, Daniel},
-  booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2021}}"""
+REFERENCE = base.bibtex("jin2022gromov", "sajadmanesh2021locally")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +71,17 @@ class Memory:
     velocity: np.ndarray | None = None
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """What the updates release, and per client an encoded embedding in each of its retrieval rounds."""
     table = _attendance(params, facts)
     net, projection = _network(params, facts)
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
     whole = promised is None and (bool(facts.sizes.graphs) or params.unit == "graph")
-    unit: protected.Unit = "graph" if whole else "node"
-    given = protected.shares(
+    unit: updates.Unit = "graph" if whole else "node"
+    given = updates.shares(
         params.training, params.training_share, budget, params.release != "rows" and params.pooled_by == "gaussian"
     )
     sizes = facts.sizes.graphs or tuple((n,) for n in facts.sizes.clients)
@@ -91,28 +90,28 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     for client, own in enumerate(sizes):
         bound, mechanism, event = encoding.of_client(own) if pooled is None else pooled.of_client()
         sent.append(PlannedRelease("embedding", bound, mechanism, event, table.sends[client], client=client))
-    updates, least = attendance.updates(table) if params.training == "fedavg" else [], 0
+    of_model, least = updates.in_clear(table) if params.training == "fedavg" else [], 0
     if params.protects:
         how = (params.training, params.clip, params.updates, unit, facts, table, given, budget.delta)
-        updates, least = protected.updates(*how)
+        of_model, least = updates.protected(*how)
     as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
     key = params.model_dump_json(exclude=set(ENCODING))
-    return Plan(
+    return base.Plan(
         method="local_dp",
         params=params,
         facts=facts,
         guarantee=Guarantee(
-            statement.protection(params, facts, promised, whole),
+            protection(params, facts, promised, whole),
             budget.delta,
             None if whole else facts.membership.holdings,
             per_end=False,
         ),
-        schedule=Schedule(
+        schedule=base.Schedule(
             rounds=len(table.training) + 1,
-            releases=(*updates, *(r for r in sent if r.count)),
+            releases=(*of_model, *(r for r in sent if r.count)),
             min_clients=1,
             shared_rounds=table.retrievals[0],
-            shared_key=f"{key}/{updates[0].mechanism}/{updates[0].event}" if params.protects and updates else key,
+            shared_key=f"{key}/{of_model[0].mechanism}/{of_model[0].event}" if params.protects and of_model else key,
         ),
         made=Made(
             network=net,
@@ -127,15 +126,15 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
             graph_epsilons=encoding.pure_losses(sizes, [r.count for r in sent]),
         ),
         epsilon_published=encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None,
-        sums=Sums(paths=(("model", least),) if least else ()),
-        notes=statement.notes(params, facts, whole),
+        sums=base.Sums(paths=(("model", least),) if least else ()),
+        notes=notes(params, facts, whole),
     )
 
 
-def _attendance(params: Params, facts: PublicFacts) -> attendance.Attendance:
+def _attendance(params: Params, facts: base.PublicFacts) -> updates.Attendance:
     if params.training in ("public", "none"):
-        return attendance.untrained(facts.sizes.num_clients, params.dropout, params.attendance_seed)
-    return attendance.draw(
+        return updates.untrained(facts.sizes.num_clients, params.dropout, params.attendance_seed)
+    return updates.draw(
         facts.sizes.num_clients,
         params.rounds,
         params.retrieval_period,
@@ -145,7 +144,7 @@ def _attendance(params: Params, facts: PublicFacts) -> attendance.Attendance:
     )
 
 
-def _network(params: Params, facts: PublicFacts) -> tuple[small_graphs.Network, np.ndarray | None]:
+def _network(params: Params, facts: base.PublicFacts) -> tuple[small_graphs.Network, np.ndarray | None]:
     """The shared model, and the public projection [d, k] of the features before it (None: as they are)."""
     if params.training == "public" and facts.public.graph is None:
         raise ScenarioError("training: public needs labelled public nodes: write public_share in the task")
@@ -164,9 +163,9 @@ def _network(params: Params, facts: PublicFacts) -> tuple[small_graphs.Network, 
 
 def _releases(
     params: Params,
-    facts: PublicFacts,
-    budget: Budget,
-    made: tuple[small_graphs.Network, int | None, attendance.Attendance, protected.Unit, protected.Shares],
+    facts: base.PublicFacts,
+    budget: base.Budget,
+    made: tuple[small_graphs.Network, int | None, updates.Attendance, updates.Unit, updates.Shares],
 ) -> tuple[Encoding, Pooled | None]:
     """What the embedding path sends. A unit's budget is divided among all the embeddings that it enters; under ``fedavg`` each
     graph's own release has the whole of it, as in the paper.
@@ -174,7 +173,7 @@ def _releases(
     net, promised, table, unit, given = made
     width = small_graphs.embedding_width(net, params.embedding)
     bits = None if params.bits_per_row == "auto" else params.bits_per_row
-    entered = protected.most_entered(np.array([len(own) for own in table.sends]), facts, unit)
+    entered = updates.most_entered(np.array([len(own) for own in table.sends]), facts, unit)
     times = 1 if params.training == "fedavg" else max(1, entered)
     epsilon = given.embedding / times if params.encoder != "gaussian-as-coded" else budget.epsilon
     softmax = params.embedding == "softmax"
@@ -185,7 +184,7 @@ def _releases(
     return encoding, Pooled(params.pooled_by, given.embedding / times, given.embedding_mu / math.sqrt(times), classes, bits)
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """Random parameters, or those of public training."""
     parameters = plan.made.network.layout.start(rng)
     if plan.made.public is not None:
@@ -193,12 +192,10 @@ def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
     velocity = np.zeros_like(parameters) if plan.params.protects else None
     nothing, copies = (None,) * plan.facts.sizes.num_clients, parameters[:0].reshape(0, parameters.size)
     model = {"parameters": parameters} | ({"velocity": np.zeros_like(parameters)} if plan.params.client_momentum else {})
-    return State(model, Memory(nothing, copies, velocity=velocity))
+    return base.State(model, Memory(nothing, copies, velocity=velocity))
 
 
-def client(
-    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """The change of the parameters, and in retrieval rounds its encoded embedding.
 
     Algorithm 3 embeds with the locally trained parameters, which depend on every node the client holds. Where the price
@@ -229,7 +226,7 @@ def client(
     return sent
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """The next model, and the latest embedding of every client as received (or made unbiased)."""
     table, known = plan.made.attendance, state.memory
     where, embeddings, kept, velocity = dict(known.where), list(known.embeddings), known.kept, known.velocity
@@ -238,36 +235,36 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
         training = table.training[inbox.round]
         new = [c for c in training if c not in where]
         where.update(zip(new, inbox.each.get("where", []), strict=True))
-        model = merging.next_model(plan, state.model, training, inbox.each["change"], where)
+        model = next_model(plan, state.model, training, inbox.each["change"], where)
     if "model" in inbox.sums and velocity is not None:
-        velocity = merging.step(plan, velocity, inbox)
+        velocity = server_step(plan, velocity, inbox)
         model = {"parameters": before + velocity}
     if plan.params.keep_every and inbox.round < plan.params.rounds and (inbox.round + 1) % plan.params.keep_every == 0:
         kept = np.concatenate([kept, model["parameters"][None]])
     if "embedding" in inbox.each:
         for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
-            embeddings[client] = merging.read(plan, client, rows)
-    return State(model, Memory(tuple(embeddings), kept, where, velocity))
+            embeddings[client] = read(plan, client, rows)
+    return base.State(model, Memory(tuple(embeddings), kept, where, velocity))
 
 
-def answers(plan: Plan[Params, Made], parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
+def answers(plan: Planned, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
     """[graphs, c] scores that a shared model gives several graphs in clear, whose nodes follow one another in ``graph``."""
     return small_graphs.graph_scores(plan.made.network, parameters, graph, sizes)
 
 
-def in_clear(plan: Plan[Params, Made], state: State[Memory], subgraph: Subgraph) -> np.ndarray:
+def in_clear(plan: Planned, state: base.State[Memory], subgraph: Subgraph) -> np.ndarray:
     """float64 [n, h]: what the trained model says of all nodes of a client, before any encoding."""
     work = prepare(plan, subgraph)
     parameters = on_device(state.model["parameters"][work.where])
     return small_graphs.embedding(work.network, parameters, work.inputs, plan.params.embedding)
 
 
-OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="embedder",
     units=(Unit.NODE, Unit.GRAPH),
     situations=(
-        Situation("ego", (Trust.OWN_CLIENT,), {"rounds": 2}),
-        Situation("collection", (Trust.OWN_CLIENT,), {"rounds": 2}),
+        base.Situation("ego", (Trust.OWN_CLIENT,), {"rounds": 2}),
+        base.Situation("collection", (Trust.OWN_CLIENT,), {"rounds": 2}),
     ),
     reads_rounds=reads_rounds,
     graph_evidence=of_graphs,

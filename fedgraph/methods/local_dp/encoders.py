@@ -13,6 +13,16 @@ For a graph of n nodes with an embedding in [0, 1]^(n×h), and ε_n = ε, or ε/
 **R.** Rows depend on the node within k rounds of messages (k + 1 for the GCN, whose weights hold degrees). The replaced node
 has other neighbours in the other graph, so rows near it in either graph change: R = 2·B − 1, B = 1 + D·Σ_{i<k} (D − 1)^i,
 and never more than n.
+
+**One vector per graph** (``Pooled``) is a histogram of classes: the mean of the embedding's rows (``release: mean``), or
+how the known node labels divide (``release: labels``; no model is needed). Replacing the graph may make it any point of it.
+
+    gaussian    + N(0, s²), Δ₂ = √2 (``SimplexRows(1)``)                                        the multiplier is s/√2
+    multi-bit   m of the c entries, one bit each at ε/m (``MultiBitEncoder`` on one row)         pure ε
+    response    the largest class alone, through c-ary randomised response                      pure ε
+
+Its guarantee: one release of the unit ``graph``; for the unit ``node``, each client that holds the node is priced whole. ε =
+∞ → in clear, ε = ∞. A graph without any known label sends the uniform vector (``labels``).
 """
 
 import math
@@ -20,12 +30,68 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.claims.local import encoder_event, released_code_event, sampled_entries
-from fedgraph.privacy.events import Event, Gaussian, MultiBit, Unprotected
+from fedgraph.privacy.events import Event, Gaussian, MultiBit, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.blocks import PerBlock, worst_gaussian, worst_pure
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism, MultiBitEncoder
-from fedgraph.privacy.sensitivity import Bound, Box, SimplexRows
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, KaryResponse, Mechanism, MultiBitEncoder
+from fedgraph.privacy.sensitivity import Bound, Box, SimplexRows, sensitivity_l2
+from fedgraph.privacy.units import Relation
+
+ReleaseKind = Literal["rows", "mean", "labels"]
+PooledBy = Literal["gaussian", "multi-bit", "response"]
+
+IN_CLEAR = Disclose("no noise: the graph's own vector")
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Settings of the release. by: the mechanism. epsilon: of one release (∞: in clear). mu: what it may spend of μ, where it
+    is Gaussian. width: c. bits: m, or None for the rule of LPGNN.
+    """
+
+    by: PooledBy
+    epsilon: float
+    mu: float
+    width: int
+    bits: int | None = None
+
+    def of_client(self) -> tuple[Bound, Mechanism, Event]:
+        """Bound, mechanism and price of one graph's release."""
+        simplex = SimplexRows(1)
+        if math.isinf(self.epsilon):
+            return simplex, IN_CLEAR, Unprotected("the vector is sent without noise")
+        if self.by == "gaussian":
+            std = sensitivity_l2(simplex, Relation.GRAPH_REPLACE) / self.mu
+            return simplex, GaussianNoise(std), Gaussian(1.0 / self.mu)
+        if self.by == "response":
+            return Box(0, self.width - 1), KaryResponse(self.epsilon, self.width), RandomizedResponse(self.epsilon, self.width)
+        m = min(self.bits, self.width) if self.bits is not None else sampled_entries(self.epsilon, self.width)
+        return simplex, MultiBitEncoder(self.epsilon / m, m), MultiBit(self.epsilon / m, m)
+
+    def value(self, vector: np.ndarray) -> np.ndarray:
+        """What is handed to the desk, of a vector float64 [c]: itself as one row, or its largest class."""
+        if self.by == "response" and math.isfinite(self.epsilon):
+            return np.array([int(vector.argmax())], dtype=np.int64)
+        return np.asarray(vector, dtype=np.float64)[None, :]
+
+    def read(self, received: np.ndarray) -> np.ndarray:
+        """The server's estimate, float64 [1, c]: bits made unbiased, a response as one 1. Post-processing."""
+        mechanism = self.of_client()[1]
+        if isinstance(mechanism, MultiBitEncoder):
+            return np.asarray(mechanism.rectify(received))
+        if isinstance(mechanism, KaryResponse):
+            return np.eye(self.width)[received]
+        return np.asarray(received)
+
+
+def histogram(labels: np.ndarray, width: int) -> np.ndarray:
+    """float64 [c]: shares of the classes among labels int64 [n], −1 where unknown; uniform where none is known."""
+    counts = np.bincount(labels[labels >= 0], minlength=width).astype(np.float64)
+    return counts / counts.sum() if counts.sum() else np.full(width, 1.0 / width)
+
 
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none"]
 Rule = Literal["epsilon", "1/n"]

@@ -1,15 +1,19 @@
-"""Settings of ``local_dp``: the shared model, who takes part, and the encoder."""
+"""Settings of ``local_dp``: the shared model, who takes part, and the encoder; and what is promised under them: the unit, who
+must not learn it, on which assumptions.
+"""
 
 from typing import Annotated, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.gin import Norm
+from fedgraph.methods.base import PublicFacts, setting_assumptions
 from fedgraph.methods.base.kinds import EmbedderSettings
-from fedgraph.methods.local_dp.encoders import Encoder, Rule
-from fedgraph.methods.local_dp.pooled import PooledBy, ReleaseKind
-from fedgraph.methods.local_dp.protected import Seen, Training, Unit
+from fedgraph.methods.local_dp.encoders import Encoder, PooledBy, ReleaseKind, Rule
+from fedgraph.methods.local_dp.updates import Seen, Training, Unit
+from fedgraph.privacy.units import Assumption, Protection, Relation
 
 ENCODING = (  # no update needs these
     "bits_per_row",
@@ -138,3 +142,38 @@ class Params(EmbedderSettings):
         if self.encoder == "gaussian-as-coded" and self.training in ("dp_fedavg", "dp_sgd"):
             raise ValueError("encoder gaussian-as-coded reads ε as a standard deviation: no budget is left to train with")
         return self
+
+
+def protection(params: Params, facts: PublicFacts, promised_degree: int | None, whole: bool) -> Protection:
+    relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
+    assumed = [Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
+    assumed += [Assumption.UNTUNED, *setting_assumptions(facts, relation)]
+    if facts.sizes.graphs:
+        assumed.append(Assumption.SIZES_PUBLIC)
+    if params.protects and params.updates == "sum":
+        assumed.append(Assumption.UPDATES_SUMMED)
+    if facts.public.graph is not None and (params.training == "public" or params.projection is not None):
+        assumed.append(Assumption.PUBLIC_NODES)
+    if params.training == "public":
+        assumed.append(Assumption.PUBLIC_LABELS)
+    if promised_degree is not None:
+        assumed.append(Assumption.PROMISED_DEGREE)
+    return Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)), promised_degree)
+
+
+def notes(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...]:
+    """Sentences for the report."""
+    found = []
+    if whole and facts.membership.holdings is not None:
+        most = int(np.asarray(facts.membership.holdings.sum(axis=0)).max(initial=0))
+        found.append(
+            f"The unit is all that one client holds. A node may be held by up to {most} clients: the stated ε covers its copy "
+            "at each of them, and its losses at all of them together add up."
+        )
+    if params.protects and facts.sizes.graphs:
+        found.append(
+            "The updates protect everything that a client holds at once, so each of its graphs too."
+            if params.training == "dp_fedavg"
+            else "Gradients are clipped graph by graph: the updates protect each graph, not all of a client at once."
+        )
+    return tuple(found)

@@ -18,55 +18,30 @@ the graph that is asked. Where nodes ask, one candidate of ``model: ceiling`` re
 private row may (``label_hop``). Test labels are seen by nobody.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.learning.baselines import fitting
-from fedgraph.methods.base import (
-    Budget,
-    ClearFacts,
-    Draft,
-    Inbox,
-    Offers,
-    Plan,
-    PublicFacts,
-    Reads,
-    Schedule,
-    Situation,
-    State,
-    Streams,
-    Sums,
-    guarantee_of,
-    public_assumptions,
-)
-from fedgraph.methods.nonprivate import choice, local, observed, phases
+from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.late import torch
+from fedgraph.methods import base
+from fedgraph.methods.base.offers import Convolutions
+from fedgraph.methods.nonprivate import choice, local, phases
 from fedgraph.methods.nonprivate.params import CEILING, FEW, Asked, Params
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.sensitivity import Unbounded
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@inproceedings{mcmahan2017communication,
-  title = {Communication-Efficient Learning of Deep Networks from Decentralized Data},
-  author = {McMahan, Brendan and Moore, Eider and Ramage, Daniel and Hampson, Seth and Ag{\\"u}era y Arcas, Blaise},
-  booktitle = {Artificial Intelligence and Statistics}, year = {2017}}
-@inproceedings{reddi2021adaptive,
-  title = {Adaptive Federated Optimization},
-  author = {Reddi, Sashank and Charles, Zachary and Zaheer, Manzil and Garrett, Zachary and Rush, Keith and
-    Kone{\\v{c}}n{\\'y}, Jakub and Kumar, Sanjiv and McMahan, H. Brendan},
-  booktitle = {International Conference on Learning Representations}, year = {2021}}
-@inproceedings{li2020federated,
-  title = {Federated Optimization in Heterogeneous Networks},
-  author = {Li, Tian and Sahu, Anit Kumar and Zaheer, Manzil and Sanjabi, Maziar and Talwalkar, Ameet and Smith, Virginia},
-  booktitle = {Machine Learning and Systems}, year = {2020}}
-@inproceedings{kipf2017semi,
-  title = {Semi-Supervised Classification with Graph Convolutional Networks},
-  author = {Kipf, Thomas N. and Welling, Max},
-  booktitle = {International Conference on Learning Representations}, year = {2017}}"""
+REFERENCE = base.bibtex("mcmahan2017communication", "reddi2021adaptive", "li2020federated", "kipf2017semi")
 
 
 TOO_FEW = (
@@ -74,16 +49,17 @@ TOO_FEW = (
     "one, or label more nodes."
 )
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
+Planned: TypeAlias = base.Plan[Params, Asked]
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Asked]:
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
     if facts.attendance.asynchronous and params.validation:
         raise ScenarioError("nonprivate in mode: asynchronous trains one model without early stopping; write validation: 0")
-    assumed = (Assumption.COUNTS_PUBLIC, *public_assumptions(facts))
+    assumed = (Assumption.COUNTS_PUBLIC, *base.public_assumptions(facts))
     if params.model == CEILING and "features" not in params.model_fields_set:
-        if not isinstance(facts, ClearFacts):
-            raise PrivacyError("model: ceiling counts entries of private rows: give ClearFacts, or write features")
+        if not isinstance(facts, base.ClearFacts):
+            raise PrivacyError("model: ceiling counts entries of private rows: give base.ClearFacts, or write features")
         if facts.filled > 0.5:
             params = params.model_copy(update={"features": "columns"})
     made = _asked(params, facts)
@@ -92,21 +68,21 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Ask
     rounds = (tried * made.folds + refits) * params.rounds
     event = Unprotected("parameters are sent without noise")
     note = f"Chosen on validation nodes from {tried} candidates; test labels are read once, at the end."
-    return Plan(
+    return base.Plan(
         method="nonprivate",
         params=params,
         facts=facts,
-        guarantee=guarantee_of(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False),
-        schedule=Schedule(
+        guarantee=base.guarantee_of(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False),
+        schedule=base.Schedule(
             rounds=rounds, releases=(PlannedRelease("model", Unbounded(), IN_CLEAR, event, range(rounds)),), min_clients=1
         ),
         made=made,
-        sums=Sums(suffice=True),
+        sums=base.Sums(suffice=True),
         notes=(note,) if params.model == CEILING else (),
     )
 
 
-def _asked(params: Params, facts: PublicFacts) -> Asked:
+def _asked(params: Params, facts: base.PublicFacts) -> Asked:
     attributes = facts.public.attributes
     candidates = params.candidates(facts.public.asking.size > 0)
     labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
@@ -116,63 +92,59 @@ def _asked(params: Params, facts: PublicFacts) -> Asked:
     return Asked(min(1.0, facts.public.graph.num_nodes / facts.num_train), candidates, *folds)
 
 
-def num_sent(plan: Plan[Params, Asked]) -> int:
+def num_sent(plan: Planned) -> int:
     """Numbers of a message that noise is priced for: there is no noise."""
     return 0
 
 
-def start(plan: Plan[Params, Asked], rng: np.random.Generator) -> State[phases.Training]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[phases.Training]:
     return phases.begin(plan, int(rng.integers(2**31)))
 
 
-def prepare(plan: Plan[Params, Asked], subgraph: Subgraph) -> local.Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> local.Work:
     return local.Work(subgraph.graph, np.array([0, subgraph.graph.num_nodes], dtype=np.int64), plan.params.features)
 
 
-def client(
-    plan: Plan[Params, Asked], work: local.Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: local.Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """Locally trained parameters and moments times the labelled nodes, and how the broadcast model does on validation nodes."""
     return {"update": desk.release("model", local.message(plan, work, model, (desk.client,)))}
 
 
-def prepare_together(plan: Plan[Params, Asked], joint: Subgraph, starts: np.ndarray) -> local.Work | None:
+def prepare_together(plan: Planned, joint: Subgraph, starts: np.ndarray) -> local.Work | None:
     """The clients of a block as one, where one compiled call trains them all; else None."""
     return local.Work(joint.graph, starts, plan.params.features) if local.computes_together(plan) else None
 
 
-def together(
-    plan: Plan[Params, Asked], work: local.Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
-) -> dict[str, Released]:
+def together(plan: Planned, work: local.Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """The sum of what ``client`` of each gives, up to rounding."""
     return {"update": desk.release("model", local.message(plan, work, model, desk.together))}
 
 
-def server(plan: Plan[Params, Asked], state: State[phases.Training], inbox: Inbox) -> State[phases.Training]:
+def server(plan: Planned, state: base.State[phases.Training], inbox: base.Inbox) -> base.State[phases.Training]:
     """The weighted average, then the server's own step; the next candidate when one is done."""
     return phases.merged(plan, state, inbox)
 
 
-def predict(plan: Plan[Params, Asked], state: State[phases.Training], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[phases.Training], graph: Graph) -> np.ndarray:
     """[n, c] scores on the asked graph."""
     return choice.together([_scores(plan, index, parameters, graph) for index, parameters in phases.answering(state)])
 
 
-def _scores(plan: Plan[Params, Asked], index: int, parameters: np.ndarray, graph: Graph) -> np.ndarray:
+def _scores(plan: Planned, index: int, parameters: np.ndarray, graph: Graph) -> np.ndarray:
     network, candidate = fitting.build_network(phases.shape_of(plan, index), 0), plan.made.candidates[index]
     given = fitting.inputs(graph, plan.params.features, graph.labels if candidate.hears else None)
     return local.scores(plan, candidate, network, parameters, graph, given)
 
 
 def tuned(
-    plan: Plan[Params, Asked], state: State[phases.Training], graph: Graph, rng: np.random.Generator
-) -> State[phases.Training]:
+    plan: Planned, state: base.State[phases.Training], graph: Graph, rng: np.random.Generator
+) -> base.State[phases.Training]:
     """With the weights after a client's own steps on ``graph`` (``learning.fine_tuning``)."""
     own = [local.tuned(plan, index, parameters, graph, rng) for index, parameters in phases.answering(state)]
     return phases.with_parameters(state, own)
 
 
-def says(plan: Plan[Params, Asked], state: State[phases.Training]) -> tuple[str, ...]:
+def says(plan: Planned, state: base.State[phases.Training]) -> tuple[str, ...]:
     """Which candidates answer, and how each did on the validation nodes."""
     members, tried = state.memory.members, state.memory.tried
     if plan.params.model != CEILING or not tried:
@@ -189,6 +161,71 @@ def says(plan: Plan[Params, Asked], state: State[phases.Training]) -> tuple[str,
     return (said, TOO_FEW) if first.count < FEW else (said,)
 
 
+@dataclass(frozen=True, eq=False)
+class Updates:
+    """A gradient as an update of FedAvg shows it: the mean over nodes."""
+
+    plan: Planned
+    names_words: bool = True
+
+    def gradient(self, sent: Mapping[str, np.ndarray], model: base.Model) -> np.ndarray | None:
+        """An update is parameters and Adam's moments after t local steps, times the number of labelled nodes.
+
+        The first moment, from zero, over 1 − 0.9ᵗ is a weighted mean of the gradients on the way. With plain descent the change
+        of the parameters over rate and steps is their mean: what attacks on FedAvg updates read. None without a labelled node.
+        """
+        if "update" not in sent or "parameters" not in model:
+            return None
+        p, params = model["parameters"].size, self.plan.params
+        if sent["update"].size <= 3 * p or not sent["update"][3 * p]:
+            return None
+        update = sent["update"] / sent["update"][3 * p]
+        if params.client_optimiser == "adam":
+            return np.asarray(update[p : 2 * p] / (1 - 0.9**params.local_epochs), dtype=np.float64)
+        change = model["parameters"] - update[:p]
+        return np.asarray(change / (params.learning_rate * params.local_epochs), dtype=np.float64)
+
+    def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first weights that read rows; zeros where there are none."""
+        d = self.plan.facts.sizes.num_features
+        for parameter, values in self._parts(gradient):
+            if parameter.dim() == 2 and parameter.shape[1] == d:
+                return values.reshape(tuple(parameter.shape)), np.eye(d)
+        return np.zeros((1, d)), np.eye(d)
+
+    def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
+        """The last bias with a number for each class; zeros where there is none."""
+        c = self.plan.facts.sizes.num_classes
+        found = [values for parameter, values in self._parts(gradient) if parameter.dim() == 1 and parameter.numel() == c]
+        return found[-1] if found else np.zeros(c)
+
+    def _parts(self, gradient: np.ndarray) -> Iterator[tuple[torch.Tensor, np.ndarray]]:
+        """Every parameter of the network with its part of the flat gradient."""
+        at = 0
+        for parameter in fitting.build_network(_first_shape(self.plan, self.plan.params.arguments), 0).parameters():
+            yield parameter, gradient[at : at + parameter.numel()]
+            at += parameter.numel()
+
+
+def convolutions(plan: Planned) -> Callable[[base.State[phases.Training]], Convolutions] | None:
+    """What reads the two layers of a trained graph convolution; None where another network is trained."""
+    if plan.params.model != "gcn":
+        return None
+
+    def layers(state: base.State[phases.Training]) -> Convolutions:
+        network = fitting.build_network(_first_shape(plan, {}), 0)
+        fitting.write(network, state.model["parameters"])
+        every = [p.detach().cpu().numpy() for p in network.parameters()]
+        weights, biases = ([p for p in every if p.ndim == dimensions] for dimensions in (2, 1))
+        return list(zip(weights, biases, strict=True))
+
+    return layers
+
+
+def _first_shape(plan: Planned, arguments: Mapping[str, object]) -> Shape:
+    return plan.made.candidates[0].shape(plan.facts.sizes.num_features, plan.facts.sizes.num_classes, dict(arguments))
+
+
 _CEILING, _PLAIN = "what the same data gives when nothing is protected", "a plain network by FedAvg"
 _MLP = {"model": "mlp", "label": "MLP without privacy", "rounds": 20}
 _GCN = {"model": "gcn", "label": "GCN without privacy", "rounds": 20}
@@ -203,24 +240,24 @@ _CHEAPER: tuple[tuple[float, dict[str, object]], ...] = (  # costs: seconds of 1
 )
 _BEST = {"model": "ceiling", "label": "no privacy"}
 _DRAFTS = (
-    Draft(
+    base.Draft(
         "graph", "node", {"model": "ceiling", "label": "no privacy"}, _CEILING, compared=True, edgeless=True, cheaper=_CHEAPER
     ),
-    Draft("graph", "edge", {"model": "ceiling", "label": "no privacy"}, _CEILING, compared=True, cheaper=_CHEAPER),
-    Draft("federation", "node", _MLP, _PLAIN, compared=True, quick=_FEWER),
-    Draft("federation", "node", _GCN, _PLAIN, compared=True, quick=_FEWER),
+    base.Draft("graph", "edge", {"model": "ceiling", "label": "no privacy"}, _CEILING, compared=True, cheaper=_CHEAPER),
+    base.Draft("federation", "node", _MLP, _PLAIN, compared=True, quick=_FEWER),
+    base.Draft("federation", "node", _GCN, _PLAIN, compared=True, quick=_FEWER),
     # a plain GCN has no way to an edge's other client
-    Draft("federation", "edge", _GCN, _PLAIN, compared=True, quick=_FEWER, crossing=False),
+    base.Draft("federation", "edge", _GCN, _PLAIN, compared=True, quick=_FEWER, crossing=False),
 )
-OFFERS: Offers[Params, Asked, local.Work, phases.Training] = Offers(
+OFFERS: base.Offers[Params, Asked, local.Work, phases.Training] = base.Offers(
     kind="classifier",
     units=(Unit.NODE,),
-    reads=lambda plan: Reads.PUBLIC_GRAPH,
+    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(
-        Situation("inductive", settings={"rounds": 3}),
-        Situation("transductive", settings={"rounds": 3}),
-        Situation("inductive-edges", settings={"rounds": 3}),
-        Situation("asking", settings={"rounds": 3}),
+        base.Situation("inductive", settings={"rounds": 3}),
+        base.Situation("transductive", settings={"rounds": 3}),
+        base.Situation("inductive-edges", settings={"rounds": 3}),
+        base.Situation("asking", settings={"rounds": 3}),
     ),
     ignores_budget={},
     any_broadcast=True,  # nothing is guaranteed anyway
@@ -233,6 +270,6 @@ OFFERS: Offers[Params, Asked, local.Work, phases.Training] = Offers(
     says=says,
     prepare_together=prepare_together,
     together=together,
-    observe=observed.Updates,
-    convolutions=observed.convolutions,
+    observe=Updates,
+    convolutions=convolutions,
 )

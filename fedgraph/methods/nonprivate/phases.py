@@ -18,12 +18,21 @@ import numpy as np
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.methods.base import Inbox, Plan, State
-from fedgraph.methods.nonprivate import choice, server_steps
+from fedgraph.methods.nonprivate import choice
 from fedgraph.methods.nonprivate.choice import Best, Tried
 from fedgraph.methods.nonprivate.params import FEW, Asked, Params
 from fedgraph.types import Graph
 
+SECOND, TAU = 0.99, 1e-3  # β₂ and τ of the server's step
 PROBATION, FAR = 100, 2.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """m and v of the server, float64 [p]; None before the first round."""
+
+    first: np.ndarray | None = None
+    second: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +45,7 @@ class Training:
 
     seed: int
     last: np.ndarray
-    moments: server_steps.Moments
+    moments: Moments
     in_phase: Best | None = None
     curve: tuple[np.ndarray, ...] = ()
     waited: int = 0
@@ -110,7 +119,7 @@ def judged(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def begin(plan: Plan[Params, Asked], seed: int) -> State[Training]:
     everybody = tuple(range(len(plan.made.candidates)))
-    return _phase(plan, Training(seed, np.zeros(0, np.float32), server_steps.Moments(), going=everybody), 0)
+    return _phase(plan, Training(seed, np.zeros(0, np.float32), Moments(), going=everybody), 0)
 
 
 def answering(state: State[Training]) -> list[tuple[int, np.ndarray]]:
@@ -132,7 +141,7 @@ def _phase(
 ) -> State[Training]:
     """A candidate from its initial parameters."""
     fresh = fitting.start(shape_of(plan, candidate), step_seed(training.seed, candidate, *_later(fold)))
-    own = replace(training, last=fresh.vector, moments=server_steps.Moments(), in_phase=None, curve=(), waited=0, lowest=np.inf)
+    own = replace(training, last=fresh.vector, moments=Moments(), in_phase=None, curve=(), waited=0, lowest=np.inf)
     place = Place(candidate, 0, training.seed, refits, going=True, fold=fold)
     moments = fresh.moments if plan.params.client_optimiser == "adam" else np.zeros((2, 0), np.float32)
     return State(place.broadcast(fresh.vector, moments), own)
@@ -154,7 +163,7 @@ def merged(plan: Plan[Params, Asked], state: State[Training], inbox: Inbox) -> S
         moments = (total[p:at] / weight).astype(np.float32).reshape(2, -1)
     if plan.facts.attendance.asynchronous:  # messages say how far clients moved
         mean, moments = (mean + old, moments + model["moments"]) if weight else (old, model["moments"])
-    stepped, kept = server_steps.step(plan.params, old, mean, training.moments)
+    stepped, kept = server_step(plan.params, old, mean, training.moments)
     training = replace(training, last=stepped, moments=kept)
     done = place.steps // plan.params.local_epochs  # rounds that led to the model which was just judged
     if count:
@@ -166,6 +175,33 @@ def merged(plan: Plan[Params, Asked], state: State[Training], inbox: Inbox) -> S
         after = replace(place, steps=place.steps + plan.params.local_epochs)
         return State(after.broadcast(stepped, moments), training)
     return _next(plan, training, place, bool(masked))
+
+
+def server_step(params: Params, old: np.ndarray, mean: np.ndarray, before: Moments) -> tuple[np.ndarray, Moments]:
+    """(new parameters float32 [p], moments). Plain FedAvg with rate 1 is the average itself, to the last bit.
+
+    The move Δ = average − broadcast is a pseudo-gradient (Reddi et al. 2021, Algorithm 2):
+
+        m ← β₁ m + (1 − β₁) Δ;   FedAdam: v ← β₂ v + (1 − β₂) Δ²;   FedYogi: v ← v − (1 − β₂) Δ² sign(v − Δ²);
+        w ← w + η m / (√v + τ),   β₂ = 0.99, τ = 10⁻³.   FedAvg with momentum (Hsu et al. 2019): m ← β₁ m + Δ;  w ← w + η m.
+    """
+    plain = params.server == "fedavg" and params.server_momentum == 0
+    if plain and params.server_rate == 1:
+        return mean, before
+    move = mean.astype(np.float64) - old
+    first = np.zeros_like(move) if before.first is None else before.first
+    if params.server == "fedavg":
+        first = params.server_momentum * first + move
+        return (old + params.server_rate * first).astype(np.float32), Moments(first)
+    second = np.full_like(move, TAU**2) if before.second is None else before.second
+    first = params.server_momentum * first + (1 - params.server_momentum) * move
+    square = move**2
+    if params.server == "fedadam":
+        second = SECOND * second + (1 - SECOND) * square
+    else:
+        second = second - (1 - SECOND) * square * np.sign(second - square)
+    new = old + params.server_rate * first / (np.sqrt(second) + TAU)
+    return new.astype(np.float32), Moments(first, second)
 
 
 def _least(plan: Plan[Params, Asked], count: float) -> int:

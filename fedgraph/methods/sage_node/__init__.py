@@ -7,44 +7,37 @@ released code does otherwise; its cut of neighbourhoods is ``cap: promised``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.clipping import neighbour_rows, subgraphs
-from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers import graphsage
 from fedgraph.learning.layers.dense import DenseMatrix
 from fedgraph.learning.layers.models import Layout, logits, on_device
 from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
-from fedgraph.learning.optimisers.dp_training import Descended, Descent, fixed_mask, masked, poisson_mask
-from fedgraph.learning.views.projection import project, public_basis
+from fedgraph.learning.optimisers.dp_training import Descended, fixed_mask, masked, poisson_mask
+from fedgraph.learning.views.projection import project
 from fedgraph.methods import base
-from fedgraph.methods.sage_node import caps
-from fedgraph.methods.sage_node.caps import Made
-from fedgraph.methods.sage_node.evidence import of_rounds, reads_rounds
-from fedgraph.methods.sage_node.params import Params
+from fedgraph.methods.base import seen
+from fedgraph.methods.base.node_caps import descent_of, directions
+from fedgraph.methods.sage_node.caps import Caps, Made, Params, from_settings
 from fedgraph.privacy.accounting import aggregation_noise, calibrate
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Unit
+from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@article{daigavane2021node,
-  title = {Node-Level Differentially Private Graph Neural Networks},
-  author = {Daigavane, Ameya and Madan, Gagan and Sinha, Aditya and Thakurta, Abhradeep Guha and Aggarwal, Gaurav and Jain, Prateek},
-  journal = {arXiv preprint arXiv:2111.15521}, year = {2021}}
-@inproceedings{wu2022linkteller,
-  title = {{LinkTeller}: Recovering Private Edges from Graph Neural Networks via Influence Analysis},
-  author = {Wu, Fan and Long, Yunhui and Zhang, Ce and Li, Bo},
-  booktitle = {IEEE Symposium on Security and Privacy}, year = {2022}}"""  # fmt: skip  # noqa: E501
+REFERENCE = base.bibtex("daigavane2021node", "wu2022linkteller")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +48,14 @@ class Work:
     labels: torch.Tensor
 
 
-def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
     if facts.public.graph is None:
         raise ScenarioError("sage_node is tested on a public graph: set the task's protocol: inductive")
-    capped = caps.from_settings(params, facts, budget)
+    capped = from_settings(params, facts, budget)
     mechanism: Mechanism = Disclose("no noise was asked for")
     events: list[Event] = [Unprotected("no noise")] * facts.sizes.num_clients
     published, min_clients = None, 1
@@ -95,7 +91,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.P
     )
 
 
-def _kernel(params: Params, capped: caps.Caps) -> Callable[..., np.ndarray]:
+def _kernel(params: Params, capped: Caps) -> Callable[..., np.ndarray]:
     """The function that clips the rows of a step."""
     if capped.kind == "log":
         return neighbour_rows.clipped_sum
@@ -103,7 +99,7 @@ def _kernel(params: Params, capped: caps.Caps) -> Callable[..., np.ndarray]:
 
 
 def _noise(
-    params: Params, facts: base.PublicFacts, budget: base.Budget, capped: caps.Caps
+    params: Params, facts: base.PublicFacts, budget: base.Budget, capped: Caps
 ) -> tuple[Mechanism, list[Event], float | None, int]:
     """(mechanism, each client's event, published ε, clients that must finish)."""
     stage, sizes = capped.stage, facts.sizes.clients
@@ -117,28 +113,24 @@ def _noise(
     return GaussianNoise(std), [stage.event(multiplier, n) for n in sizes], published, min_clients
 
 
-def _made(params: Params, facts: base.PublicFacts, capped: caps.Caps) -> Made:
-    known = facts.public.graph
-    basis = public_basis(known, params.projection) if params.projection and known is not None else None
-    inputs = facts.sizes.num_features if basis is None else basis.shape[1]
+def _made(params: Params, facts: base.PublicFacts, capped: Caps) -> Made:
+    basis, inputs = directions(params.projection, facts)
     two = graphsage.Widths(inputs, params.hidden, facts.sizes.num_classes)
     return Made(capped, basis, two if params.layers == 2 else Layout((2 * inputs, facts.sizes.num_classes)))
 
 
-def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Descended]:
-    memory = _descent(plan).start(plan.made.network.start(rng))
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
+    memory = descent_of(plan.params).start(plan.made.network.start(rng))
     return base.State({"parameters": memory.parameters}, memory)
 
 
-def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     graph = subgraph.graph
     adjacency = plan.made.caps.neighbourhoods(graph.adjacency, subgraph.nodes, held=True)
     return Work(_rows(plan, graph, adjacency), torch.tensor(graph.labels, device=device()))
 
 
-def client(
-    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """The noisy sum of this batch's clipped subgraph gradients."""
     stage = plan.made.caps.stage
 
@@ -158,17 +150,17 @@ def client(
     return {"gradient": desk.release("model", gradient)}
 
 
-def server(plan: base.Plan[Params, Made], state: base.State[Descended], inbox: base.Inbox) -> base.State[Descended]:
+def server(plan: Planned, state: base.State[Descended], inbox: base.Inbox) -> base.State[Descended]:
     """One step on the mean over the public batch sizes."""
     stage, sizes = plan.made.caps.stage, plan.facts.sizes.clients
     rows = sum(stage.batch_size(n) if stage.fixed else stage.rate * n for n in sizes)
-    memory = _descent(plan).step(state.memory, inbox.sums["gradient"] / np.float32(rows), inbox.round)
+    memory = descent_of(plan.params).step(state.memory, inbox.sums["gradient"] / np.float32(rows), inbox.round)
     if isinstance(plan.made.network, Layout) and plan.made.caps.kind == "log":  # clients would project it anyway
         memory = replace(memory, parameters=neighbour_rows.within(plan.made.network, memory.parameters, plan.params.bound))
     return base.State({"parameters": memory.parameters}, memory)
 
 
-def predict(plan: base.Plan[Params, Made], state: base.State[Descended], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[Descended], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph, its neighbourhoods bounded in the same way."""
     adjacency = plan.made.caps.neighbourhoods(graph.adjacency, np.arange(graph.num_nodes), held=False)
     average, network = state.memory.average, plan.made.network
@@ -180,36 +172,69 @@ def predict(plan: base.Plan[Params, Made], state: base.State[Descended], graph: 
     return found.cpu().numpy()
 
 
-def evidence(plan: base.Plan[Params, Made], state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """What every round's messages say of each unit, where the viewer sees them (``evidence``)."""
-
-    def rows(part: Graph, nodes: np.ndarray) -> FeatureMatrix | np.ndarray:
-        return _one_layer(plan, part, plan.made.caps.neighbourhoods(part.adjacency, nodes, held=True))
-
-    return of_rounds(plan, state, graph, units, rows)
+def reads_rounds(plan: Planned) -> bool:
+    """Whether the rounds of a run should be kept: one layer, everybody in every batch, and a viewer who sees them."""
+    network = plan.made.network
+    return isinstance(network, Layout) and plan.params.sampling_rate == 1 and seen.worth_keeping(plan, network.num_parameters)
 
 
-def _rows(plan: base.Plan[Params, Made], graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | subgraphs.Roots | np.ndarray:
+def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """For each unit (node, −1, label) what all rounds say; None where nothing was kept, or nodes are replaced.
+
+    A canary without edges touches its own row only, so ⟨clip(∇ⱼ), message − Σ wₖ clip(∇ₖ)⟩ summed over rounds is the
+    log-likelihood ratio of zero-out times s², for a canary alone. Rows of others are known (the strongest attacker). Half of
+    each canary's row is taken off, as its coin is unknown; ``seen.Coins`` takes off what canaries have along one another. The
+    proof prices more than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows``).
+    """
+    network = plan.made.network
+    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT or not isinstance(network, Layout):
+        return None
+    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
+    weights[units[:, 0]] = 0.5
+    for number, nodes in enumerate(seen.groups(plan)):
+        parts = plan.facts.membership.nodes if len(seen.groups(plan)) == 1 and plan.facts.sizes.num_clients > 1 else (nodes,)
+        made = [_known_rows(plan, graph.induced(part), part) for part in parts]
+        order = np.concatenate(parts)
+        labels = graph.labels[order]
+        coins = seen.Coins.of(order, units[:, 0])
+        overlap = overlaps(made[0], coins.rows) if isinstance(made[0], FeatureMatrix) else np.zeros((0, 0))
+        for _, model, message in seen.messages(plan, state, number, "gradient"):
+            at = model["parameters"]
+            if all(isinstance(m, np.ndarray) for m in made):
+                inputs = np.concatenate([np.asarray(m) for m in made])
+                how = (network, at, inputs, labels, plan.params.clip, plan.params.bound)
+                left = neighbour_rows.left_over_products(*how, message, weights[order])
+                coins.add(neighbour_rows.products(*how, coins.rows), left)
+            elif len(made) == 1 and isinstance(made[0], FeatureMatrix):
+                known = torch.tensor(labels, device=device())
+                one = (network, at, made[0], known, plan.params.clip)
+                coins.add(products(*one, overlap, coins.rows), left_over_products(*one, message, weights[order]))
+            else:
+                return None
+        found[order[coins.rows]] = coins.ratios(seen.noise(plan, plan.schedule.releases[0].path, plan.params.clip))
+    return found[units[:, 0]]
+
+
+def _known_rows(plan: Planned, part: Graph, nodes: np.ndarray) -> FeatureMatrix | np.ndarray:
+    return _one_layer(plan, part, plan.made.caps.neighbourhoods(part.adjacency, nodes, held=True))
+
+
+def _rows(plan: Planned, graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | subgraphs.Roots | np.ndarray:
     if plan.params.layers == 2:
         return subgraphs.roots(_features(plan, graph), adjacency)
     return _one_layer(plan, graph, adjacency)
 
 
-def _one_layer(plan: base.Plan[Params, Made], graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | np.ndarray:
+def _one_layer(plan: Planned, graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | np.ndarray:
     features = _features(plan, graph)
     if plan.made.caps.kind == "log":
         return neighbour_rows.rows(features, adjacency, plan.made.caps.scale)
     return FeatureMatrix(subgraphs.with_neighbours(features, adjacency))
 
 
-def _features(plan: base.Plan[Params, Made], graph: Graph) -> sp.csr_array:
+def _features(plan: Planned, graph: Graph) -> sp.csr_array:
     basis = plan.made.basis
     return unit_rows(graph.features) if basis is None else project(graph.features, basis)
-
-
-def _descent(plan: base.Plan[Params, Made]) -> Descent:
-    p = plan.params
-    return Descent(p.learning_rate, p.momentum, p.steps, p.averaged)
 
 
 OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(

@@ -6,36 +6,49 @@ its own nodes, and edges between clients are dropped; or (``cut_edges: protected
 mechanism, and the other never uses it: any edge is one cell of one ε-DP release.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from pydantic import Field
 
+from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.layers import gcn, graphsage
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.propagation.aggregation import require_simple
 from fedgraph.methods import base
-from fedgraph.methods.sage_edge.params import Params
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
+from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, PureDP, RandomizedResponse, Unprotected
 from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, LapGraph, UpperTriangle
 from fedgraph.privacy.mechanisms.noise import Disclose, Mechanism
 from fedgraph.privacy.settle import Guarantee as Guarantee
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Unit, Viewer
+from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
 from fedgraph.privacy.units import Protection as Protection
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@article{daigavane2021node,
-  title = {Node-Level Differentially Private Graph Neural Networks},
-  author = {Daigavane, Ameya and Madan, Gagan and Sinha, Aditya and Thakurta, Abhradeep Guha and Aggarwal, Gaurav and Jain, Prateek},
-  journal = {arXiv preprint arXiv:2111.15521}, year = {2021}}
-@inproceedings{wu2022linkteller,
-  title = {{LinkTeller}: Recovering Private Edges from Graph Neural Networks via Influence Analysis},
-  author = {Wu, Fan and Long, Yunhui and Zhang, Ce and Li, Bo},
-  booktitle = {IEEE Symposium on Security and Privacy}, year = {2022}}"""  # fmt: skip  # noqa: E501
+
+class Params(Settings):
+    """Settings of ``sage_edge``."""
+
+    relation: Literal["edge-undirected"] = Field("edge-undirected", description="neighbouring relation")
+    hidden: int = Field(32, ge=1, description="hidden units of a two-layer network")
+    network: Literal["sage", "gcn"] = Field("sage", description="what is trained on the perturbed graph; gcn: DPGCN")
+    adjacency: Literal["edgerand", "lapgraph"] = Field("lapgraph", description="how edges are perturbed")
+    count_share: float = Field(0.01, gt=0, lt=1, description="share of ε for the number of edges (lapgraph)")
+    memory_gb: float = Field(2.0, gt=0, description="memory the perturbed graph may take, in GB")
+    epochs: int = Field(100, ge=1, description="Adam steps")
+    training_rate: float = Field(0.01, gt=0, description="Adam step size")
+    weight_decay: float = Field(5e-4, ge=0, description="L2 weight")
+
+    @property
+    def protects(self) -> Relation:
+        return Relation(self.relation)
+
+
+REFERENCE = base.bibtex("daigavane2021node", "wu2022linkteller")
 
 
 KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after training
@@ -66,7 +79,10 @@ class Memory:
     received: sp.csr_array | None = None
 
 
-def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> base.Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError("sage_edge needs public features and labels: set the task's protocol: transductive")
@@ -111,11 +127,11 @@ def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, clien
     return PlannedRelease("adjacency", UpperTriangle(size, smaller), mechanism, event, range(1), client=client)
 
 
-def start(plan: base.Plan[Params, Made], rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
-def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     require_simple(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
@@ -125,14 +141,12 @@ def prepare(plan: base.Plan[Params, Made], subgraph: Subgraph) -> Work:
     return Work(edges.astype(np.int32))
 
 
-def client(
-    plan: base.Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: base.Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """The perturbed edges, once."""
     return {"edges": desk.release("adjacency", work.edges)}
 
 
-def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Put the noisy edges together and train on them."""
     n, p, parts = plan.facts.sizes.num_nodes, plan.params, inbox.each["edges"]
     if not plan.facts.membership.cut_edges_shared:
@@ -148,7 +162,7 @@ def server(plan: base.Plan[Params, Made], state: base.State[Memory], inbox: base
     return base.State({}, Memory(state.memory.seed, scores, received))
 
 
-def evidence(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
+def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
     """For each pair [m, 2] whether the noisy graph has the edge: 1, or −½ (it says less); None where it was not kept."""
     received = state.memory.received
     if received is None:
@@ -160,7 +174,7 @@ def evidence(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Gr
     return np.where(np.isin(pairs[:, 0] * width + pairs[:, 1], kept), 1.0, -0.5)
 
 
-def predict(plan: base.Plan[Params, Made], state: base.State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on the noisy graph; ``graph`` is not read."""
     if state.memory.scores is None:
         raise RuntimeFailure("sage_edge was asked for predictions before any edge was received")

@@ -12,23 +12,63 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.learning.baselines.hop_network import HopNetwork
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.propagation.aggregation import hop, unit_length
-from fedgraph.methods.base import Budget, Draft, Inbox, Offers, Plan, PublicFacts, Reads, Situation, State, noisy_hops
-from fedgraph.methods.base.noisy_hops import HopMemory, Made, Work
-from fedgraph.methods.gap_edge.params import Params
+from fedgraph.methods import base
+from fedgraph.methods.base import noisy_hops
+from fedgraph.methods.base.noisy_hops import HopMemory, HopSettings, Made, Work
 from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph
 
-REFERENCE = """@inproceedings{sajadmanesh2023gap,
-  title = {{GAP}: Differentially Private Graph Neural Networks with Aggregation Perturbation},
-  author = {Sajadmanesh, Sina and Shamsabadi, Ali Shahin and Bellet, Aur{\\'e}lien and Gatica-Perez, Daniel},
-  booktitle = {USENIX Security Symposium}, year = {2023}}"""
+
+class Params(HopSettings):
+    """Settings of ``gap_edge``."""
+
+    encoder: Literal["classes", "published", "hidden", "none"] = Field(
+        "classes",
+        description="what is aggregated; published: networks and training of GAP's released code (16 units, depth: all)",
+    )
+    hidden: int = Field(64, ge=1, description="hidden units of the encoder (published: of the classifier too)")
+    classifier: int = Field(32, ge=0, description="hidden units of the classifier; 0: logistic regression")
+    epochs: int = Field(100, ge=1, description="Adam steps of the encoder, half of the classifier's")
+    depth: Literal["chosen", "all"] = Field(
+        "chosen", description="hops read: chosen on public labels (folds > 1, or encoder none; otherwise all), or all"
+    )
+    folds: int = Field(
+        5,
+        ge=1,
+        description="folds of the out-of-fold rows (classes); 1: none, the classifier then trusts rows that saw its labels",
+    )
+
+    @model_validator(mode="after")
+    def _published_reads_all(self) -> Params:
+        if self.encoder == "published" and self.depth != "all":
+            raise ValueError("encoder: published trains on every hop, as the released code does; write depth: all with it")
+        return self
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the number of hops is chosen on held-out labels.
+
+        It is not where a node's own row comes from a network that was trained on its label: such rows look better than any
+        neighbour, so that no hop would ever be read.
+        """
+        return self.depth == "chosen" and not self.in_sample
+
+    @property
+    def in_sample(self) -> bool:
+        """Whether own rows of labelled nodes come from a network that was trained on their labels."""
+        return self.encoder == "hidden" or (self.encoder == "classes" and self.folds == 1)
+
+
+REFERENCE = base.bibtex("sajadmanesh2023gap")
 
 ALL_HOPS = (
     "All hops are read: the encoder saw the labels on which their number would be chosen. Rows of the classes out of fold "
@@ -54,7 +94,10 @@ class Memory(HopMemory):
     scores: np.ndarray | None = None
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Every hop, priced."""
     unread = params.hops and params.depth == "chosen" and params.in_sample
     return noisy_hops.plan_of("gap_edge", params, facts, budget, (ALL_HOPS,) if unread else ())
@@ -64,14 +107,14 @@ def _encoder(params: Params) -> public.Encoder:
     return public.Encoder(params.encoder, params.hidden, params.folds, public.Fitting(params.epochs, 0.01, 5e-4))
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """The encoder, from public features and labels."""
     encoded = public.encode(plan.made.attributes, _encoder(plan.params))
     memory = Memory(seed=int(rng.integers(2**63)), encoder=encoded.parameters, inputs=(encoded.own,), sent=(encoded.message,))
     return _after_hop(plan, memory, encoded.message)
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Keep the noisy hop, broadcast it for the next one, and after the last train the classifier."""
     sums = noisy_hops.received(plan, inbox)
     rows = unit_length(sums)
@@ -79,7 +122,7 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
     return _after_hop(plan, replace(m, inputs=(*m.inputs, rows), sent=(*m.sent, rows), sums=(*m.sums, sums)), rows)
 
 
-def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: from the cached hops (``graph`` is not read), or of the new nodes of a public ``graph``."""
     memory = state.memory
     if memory.classifier is None or memory.scores is None:
@@ -92,11 +135,11 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     return _scores(memory.classifier, inputs)
 
 
-def _after_hop(plan: Plan[Params, Made], memory: Memory, rows: np.ndarray) -> State[Memory]:
+def _after_hop(plan: Planned, memory: Memory, rows: np.ndarray) -> base.State[Memory]:
     """The next broadcast, or the trained classifier and its scores when every hop is there."""
     p, inputs = plan.params, list(memory.inputs)
     if len(inputs) <= p.hops:
-        return State({"rows": rows}, memory)
+        return base.State({"rows": rows}, memory)
     labels, rng = plan.made.attributes.labels, np.random.default_rng(memory.seed)
     chosen: HopNetwork | public.Chosen
     if p.encoder == "published":
@@ -106,7 +149,7 @@ def _after_hop(plan: Plan[Params, Made], memory: Memory, rows: np.ndarray) -> St
     else:
         widths = (*((p.classifier,) if p.classifier else ()), plan.facts.sizes.num_classes)
         chosen = public.classifier(inputs, labels, widths, public.Fitting(2 * p.epochs, 0.02, 1e-3), p.chooses, rng)
-    return State({}, replace(memory, classifier=chosen, scores=_scores(chosen, inputs)))
+    return base.State({}, replace(memory, classifier=chosen, scores=_scores(chosen, inputs)))
 
 
 def _scores(chosen: HopNetwork | public.Chosen, inputs: Sequence[np.ndarray]) -> np.ndarray:
@@ -119,17 +162,17 @@ def _scores(chosen: HopNetwork | public.Chosen, inputs: Sequence[np.ndarray]) ->
 
 
 _NO_EDGES = "reads no edge: a private method has to be better than this"
-OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="classifier",
     units=(Unit.EDGE,),
-    reads=lambda plan: Reads.PUBLIC_GRAPH if plan.made.new_nodes else Reads.NOTHING,
-    situations=(Situation("transductive"), Situation("inductive-edges")),
+    reads=lambda plan: base.Reads.PUBLIC_GRAPH if plan.made.new_nodes else base.Reads.NOTHING,
+    situations=(base.Situation("transductive"), base.Situation("inductive-edges")),
     reads_stand_ins=True,
     drafts=(
-        Draft("graph", "edge", {"label": "GAP-EDP"}, "noisy sums over neighbours; features and labels are public"),
-        Draft("graph", "edge", {"hops": 0, "label": "no edges"}, _NO_EDGES, compared=True),
-        Draft("federation", "edge", {"label": "GAP-EDP", "folds": 2}, "noisy sums over neighbours", quick={"epochs": 30}),
-        Draft(
+        base.Draft("graph", "edge", {"label": "GAP-EDP"}, "noisy sums over neighbours; features and labels are public"),
+        base.Draft("graph", "edge", {"hops": 0, "label": "no edges"}, _NO_EDGES, compared=True),
+        base.Draft("federation", "edge", {"label": "GAP-EDP", "folds": 2}, "noisy sums over neighbours", quick={"epochs": 30}),
+        base.Draft(
             "federation", "edge", {"label": "no edges", "hops": 0, "folds": 2}, _NO_EDGES, compared=True, quick={"epochs": 30}
         ),
     ),

@@ -1,4 +1,9 @@
-"""Private training of the shared model: how its updates are clipped, noised, seen by the server, and priced.
+"""What the training of the shared model releases: who takes part in which round, and how updates are clipped, noised, seen by
+the server, and priced.
+
+Who takes part is drawn by public coins, fixed before the run, so that every release can be planned. A client leaves for good
+before a round with the drop-out probability (never before round 0). Of those still there a share trains; all of them are asked
+for embeddings in retrieval rounds. Who has left keeps, at the server, what it sent last.
 
     fedavg      the paper's own: updates in clear, ε = ∞
     dp_fedavg   client-level DP-FedAvg (McSherry, Ramage, Talwar & Zhang 2018): every client's whole update is clipped to norm C
@@ -22,19 +27,84 @@ no release.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from fedgraph import seeds
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Budget, PublicFacts
-from fedgraph.methods.local_dp.attendance import Attendance
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
-from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball
+from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, Unbounded
+
+UPDATE = Disclose("plain FedAvg: the change of the parameters")
+VOCABULARY = Disclose("plain FedAvg: which features the client's nodes have (the sparsity of its update)")
+
+
+@dataclass(frozen=True)
+class Attendance:
+    """training: per update round, the clients (sorted) that send updates. present: per round 0 … R, those still there.
+
+    retrievals: rounds in which embeddings are sent. trains, sends: per client, the rounds of its updates and of its
+    embeddings. everyone: nobody is ever missing.
+    """
+
+    training: tuple[tuple[int, ...], ...]
+    present: tuple[tuple[int, ...], ...]
+    retrievals: tuple[int, ...]
+    trains: tuple[tuple[int, ...], ...]
+    sends: tuple[tuple[int, ...], ...]
+    everyone: bool
+
+
+def draw(num_clients: int, rounds: int, period: int | None, fraction: float, dropout: float, seed: int) -> Attendance:
+    """R = ``rounds`` updates, then a last retrieval (round R); one every ``period`` rounds before that, too."""
+    retrievals = (*(r for r in range(rounds) if period and (r + 1) % period == 0), rounds)
+    if fraction == 1.0 and dropout == 0.0:
+        every, updates = tuple(range(num_clients)), tuple(range(rounds))
+        return Attendance(
+            (every,) * rounds, (every,) * (rounds + 1), retrievals, (updates,) * num_clients, (retrievals,) * num_clients, True
+        )
+    rng = seeds.generator(seed, "attendance")
+    here = np.arange(num_clients)
+    training, present = [], []
+    for round_ in range(rounds + 1):
+        if round_:
+            here = here[rng.random(here.size) >= dropout]
+        present.append(tuple(int(c) for c in here))
+        if round_ < rounds:
+            count = min(here.size, max(1, round(fraction * here.size)))
+            training.append(tuple(int(c) for c in np.sort(rng.choice(here, count, replace=False))) if count else ())
+    trains = tuple(tuple(r for r, who in enumerate(training) if c in who) for c in range(num_clients))
+    sends = tuple(tuple(r for r in retrievals if c in present[r]) for c in range(num_clients))
+    return Attendance(tuple(training), tuple(present), retrievals, trains, sends, False)
+
+
+def untrained(num_clients: int, dropout: float, seed: int) -> Attendance:
+    """Nobody trains: an idle round, in which the encoder becomes known to all, and one retrieval."""
+    table = draw(num_clients, 1, None, 1.0, dropout, seed)
+    return replace(table, training=((),), trains=((),) * num_clients)
+
+
+def in_clear(table: Attendance) -> list[PlannedRelease]:
+    """What the model path releases: nothing of it is protected."""
+    event = Unprotected("FedAvg updates are sent in clear")
+    if table.everyone:
+        return [
+            PlannedRelease("vocabulary", Unbounded(), VOCABULARY, event, range(1)),
+            PlannedRelease("model", Unbounded(), UPDATE, event, range(len(table.training))),
+        ]
+    found = []
+    for client, own in enumerate(table.trains):
+        if own:
+            found.append(PlannedRelease("vocabulary", Unbounded(), VOCABULARY, event, own[:1], client=client))
+            found.append(PlannedRelease("model", Unbounded(), UPDATE, event, own, client=client))
+    return found
+
 
 Training = Literal["fedavg", "dp_fedavg", "dp_sgd", "public", "none"]
 Seen = Literal["sum", "each"]
@@ -76,7 +146,7 @@ def most_entered(counts: np.ndarray, facts: PublicFacts, unit: Unit) -> int:
     return int(np.asarray(facts.membership.holdings.T @ counts).max(initial=0))
 
 
-def updates(
+def protected(
     training: Training, clip: float, seen: Seen, unit: Unit, facts: PublicFacts, table: Attendance, given: Shares, delta: float
 ) -> tuple[list[PlannedRelease], int]:
     """(what the model path of ``dp_fedavg`` or ``dp_sgd`` releases, how many clients every sum must hold; 0: no sum)."""

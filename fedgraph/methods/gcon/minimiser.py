@@ -1,0 +1,191 @@
+"""Settings of ``gcon``, the rows X of its encoder (only public data enter), and what a client releases: one perturbed
+minimiser, its constants fixed from public numbers and the budget.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from fedgraph.documents.settings import Infinite, Settings
+from fedgraph.learning.optimisers import public_training as public
+from fedgraph.learning.optimisers.objective import LinearObjective, Loss, LossName
+from fedgraph.learning.propagation.aggregation import unit_length
+from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.privacy.claims import gcon as claim
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.events import Event, Unprotected
+from fedgraph.privacy.mechanisms import gaussian_objective
+from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
+from fedgraph.types import Graph
+
+
+class Params(Settings):
+    """Settings of ``gcon``."""
+
+    steps: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Infinite] = Field(
+        (2,), description="propagation steps m₁ … m_s; inf: convergence"
+    )
+    restart: float = Field(0.4, gt=0, le=1, description="restart probability α")
+    cap: float = Field(0.5, gt=0, le=0.5, description="largest weight of a neighbour, p")
+    loss: LossName = Field("soft-margin", description="soft-margin | pseudo-huber")
+    width: float = Field(1.0, gt=0, description="width of the pseudo-Huber loss")
+    regulariser: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
+        "auto", description="Λ; auto: ten times the value it must exceed, at least 0.02"
+    )
+    prior: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
+        "auto", description="scale of Θ₀, to which Θ is pulled; 0: as published; auto: 3 with encoder classes, else 0"
+    )
+    noise: Literal["gamma", "gaussian"] = Field(
+        "gamma", description="in the objective: gamma as published | gaussian: less of it"
+    )
+    share: float = Field(0.9, gt=0, lt=1, description="least share of ε for the noise, ω")
+    release: Literal["trained", "nothing"] = Field("trained", description="Θ: the noisy minimiser, or the prior as it is")
+    encoder: Literal["classes", "hidden", "none"] = Field("classes", description="rows X: class scores, hidden units, features")
+    centred: bool = Field(True, description="hidden units minus their mean over the public nodes (hidden)")
+    hidden: int = Field(64, ge=1, description="hidden units of the encoder")
+    epochs: int = Field(100, ge=1, description="Adam steps of the encoder")
+    folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none, rows then saw their labels")
+    inference: Literal["auto", "own-edges", "public"] = Field("auto", description="test graph; auto: public where it is")
+    inference_restart: Annotated[float, Field(ge=0, le=1)] | Literal["same"] = Field("same", description="α with own edges")
+
+    @model_validator(mode="after")
+    def _prior_reads_classes(self) -> Params:
+        if self.encoder != "classes" and self.scale:
+            raise ValueError(f"prior reads the encoder's class scores: encoder {self.encoder!r} needs prior: 0")
+        if self.release == "nothing" and not self.scale:
+            raise ValueError("release: nothing predicts with the prior alone: it needs encoder: classes and a prior > 0")
+        return self
+
+    @property
+    def scale(self) -> float:
+        """The prior's scale, resolved."""
+        return (3.0 if self.encoder == "classes" else 0.0) if self.prior == "auto" else self.prior
+
+    @field_validator("steps")
+    @classmethod
+    def _whole(cls, values: tuple[float, ...]) -> tuple[float, ...]:
+        if not values or any(not (math.isinf(m) or m == int(m)) for m in values):
+            raise ValueError(f"steps must be whole numbers ≥ 0, or inf for convergence, at least one; found {list(values)}")
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """attributes: every node's public features and labels. own_edges: a node reads its own edges at inference.
+    same_nodes: predictions are for the nodes that were trained on.
+    """
+
+    attributes: Graph
+    own_edges: bool
+    same_nodes: bool
+
+
+GRADIENT_NORM = 1e-9  # of an accepted minimiser
+IN_CLEAR = Unprotected("the minimiser without noise")
+LEAST_REGULARISER = 0.02  # of "auto"
+
+
+def minimiser(
+    params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
+) -> PlannedRelease:
+    """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
+    c, s = facts.sizes.num_classes, len(params.steps)
+    d = s * {"classes": c, "hidden": params.hidden, "none": facts.sizes.num_features}[params.encoder]
+    noise = Noise(_regulariser(params, 0.0))
+    if budget.private:
+        given = gaussian_objective.Situation(
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            share=params.share,
+            bounds=claim.soft_margin(c) if params.loss == "soft-margin" else claim.pseudo_huber(c, params.width),
+            sensitivity=claim.psi(params.steps, params.restart, params.cap),
+            num_classes=c,
+            dimension=d,
+            num_labelled=labels.size,
+            prior_norm=params.scale * math.sqrt(s),
+            per_end=facts.membership.cut_edges_shared,
+        )
+        noise = _gaussian(params, given) if params.noise == "gaussian" else _gamma(params, given)
+    problem = LinearObjective(Loss(params.loss, c, params.width), labels, noise.regulariser, GRADIENT_NORM, params.scale)
+    mechanism = perturbing.ObjectivePerturbation(c, noise.rate, GRADIENT_NORM, noise.output_std, problem, weight, noise.std)
+    return PlannedRelease("theta", perturbing.UnitRows(labels.size, d), mechanism, noise.event, range(1), client=client)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What the objective gets. regulariser: Λ + Λ′. rate: β of Gamma noise (∞: none). std: σ of Gaussian noise (0: none)."""
+
+    regulariser: float
+    rate: float = math.inf
+    std: float = 0.0
+    output_std: float = 0.0
+    event: Event = IN_CLEAR
+
+
+def _regulariser(params: Params, least: float) -> float:
+    """Λ: as given, or ten times the value that it must exceed."""
+    return max(LEAST_REGULARISER, 10 * least) if params.regulariser == "auto" else params.regulariser
+
+
+def _gaussian(params: Params, given: gaussian_objective.Situation) -> Noise:
+    regulariser = _regulariser(params, gaussian_objective.least_regulariser(given))
+    found = gaussian_objective.calibrated(given, regulariser, GRADIENT_NORM)
+    return Noise(found.regulariser, std=found.noise_std, output_std=found.output_std, event=found.event)
+
+
+def _gamma(params: Params, given: claim.Situation) -> Noise:
+    found = perturbing.calibrated(given, _regulariser(params, perturbing.least_regulariser(given)), GRADIENT_NORM)
+    return Noise(found.regulariser, found.rate, output_std=found.output_std, event=found.event)
+
+
+def prior(params: Params, num_classes: int) -> np.ndarray:
+    """Θ₀, [s·c, c]: every part of a row of Z is read as class scores."""
+    objective = LinearObjective(Loss(params.loss, num_classes, params.width), np.zeros(0, np.int64), 1.0, 1.0, params.scale)
+    return objective.centre(len(params.steps) * num_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """parameters: of the encoder, flat float32. mean: of the rows of the public nodes [h], where it is taken off."""
+
+    parameters: np.ndarray
+    mean: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server: the encoder (``of_new`` encodes other nodes with it), and the rows X of all nodes, float64 [n, h]."""
+
+    encoder: Encoded
+    rows: np.ndarray
+
+
+def _encoder(params: Params) -> public.Encoder:
+    return public.Encoder(params.encoder, params.hidden, params.folds, public.Fitting(params.epochs, 0.01, 5e-4))
+
+
+def of_public(attributes: Graph, params: Params) -> tuple[np.ndarray, Encoded]:
+    """(X of every public node, float64 [n, h]; what ``of_new`` needs).
+
+    Hidden units are positive, so unit rows of them are much alike: ``centred`` subtracts their mean over these nodes, whose
+    features are public, and scales again.
+    """
+    encoded = public.encode(attributes, _encoder(params))
+    mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None
+    return _scaled(encoded.own, mean), Encoded(encoded.parameters, mean)
+
+
+def of_new(encoded: Encoded, params: Params, graph: Graph) -> np.ndarray:
+    """X of the nodes of another public graph with the same features."""
+    return _scaled(public.rows_of(encoded.parameters, _encoder(params), graph), encoded.mean)
+
+
+def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
+    """Norm 1 where a mean was taken off; else scaled down where it is above 1."""
+    out = np.asarray(rows if mean is None else unit_length(rows - mean), dtype=np.float64)
+    return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1.0)
