@@ -30,7 +30,7 @@ from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.learning.propagation.propagate import symmetric_with_loops
 from fedgraph.methods import features
 from fedgraph.runtime.base import blocks
-from fedgraph.runtime.threads import use_one_thread
+from fedgraph.runtime.process import use_one_thread
 from fedgraph.types import Partition, Subgraph
 
 

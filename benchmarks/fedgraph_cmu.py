@@ -38,7 +38,7 @@ from fedgraph.methods import nonprivate
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
-from fedgraph.runtime.threads import use_one_thread
+from fedgraph.runtime.process import use_one_thread
 from fedgraph.types import Graph, Partition, Provenance
 
 CLIENTS, RATE = 10, 0.1

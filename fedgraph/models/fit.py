@@ -23,8 +23,8 @@ from fedgraph.models.model import Model, read_people, without_rows
 from fedgraph.privacy import budget_book, budget_charges
 from fedgraph.privacy.budget_charges import Candidate, still_fitting
 from fedgraph.privacy.ledger import Account, Ledger
-from fedgraph.runtime import versions
 from fedgraph.runtime.base import Runtime
+from fedgraph.runtime.process import own_versions
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import read as scenarios
 from fedgraph.scenario.read import DatasetSettings, TaskSettings
@@ -139,7 +139,7 @@ def model_of(ready: Prepared, fitted: Fitted, epsilon: float, ledger: Ledger, id
     """The model of a training that cost ``epsilon``. ids: of who is protected, those of the training graph first."""
     plan, state = without_rows(fitted.plan, fitted.done.outcome.state)
     named = bool(ready.graph.names.ids) or answer_reads(plan) in (Reads.NOTHING, Reads.OWN_EDGES)
-    (account,), made_with = ledger.accounts, versions.own()
+    (account,), made_with = ledger.accounts, own_versions()
     return Model(
         row=ready.name,
         method=ready.row.method,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import yaml
@@ -23,7 +23,6 @@ from fedgraph.runs.console import Console
 from fedgraph.runs.reporting import Reporting
 from fedgraph.runs.schedule import Stage
 from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.beside import Beside
 from fedgraph.scenario.read import DatasetSettings, Ready
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, describe
@@ -56,7 +55,7 @@ def run(
 
 
 def _computed(
-    ready: Ready, graphs: list[Graph | GraphCollection], out: Path, text: str, console: Console, begun: Beside
+    ready: Ready, graphs: list[Graph | GraphCollection], out: Path, text: str, console: Console, begun: Callable[[], Runtime]
 ) -> Path:
     """Every cell that is missing, and the report. ``RuntimeFailure`` at the end where cells failed; the others are whole."""
     began = time.time()
@@ -64,7 +63,7 @@ def _computed(
     console.say(": ".join(filter(None, (ready.scenario.name, ready.scenario.title))) + f" → {out}")
     for graph in graphs:
         console.say(describe(graph))
-    with begun.ready() as engine:
+    with begun() as engine:
         engine.tell(data.look_in, data.looked_in())
         stages = tuple(stages_of(ready, graphs, engine, console, store.PairStore(out)))
         todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]

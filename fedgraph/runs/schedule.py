@@ -23,8 +23,8 @@ from typing import Any, Literal
 from fedgraph.cells.cell import Cell, Context, Outcome, Pairs
 from fedgraph.errors import FedgraphError
 from fedgraph.runs.console import Console
-from fedgraph.runtime import memory
-from fedgraph.runtime.base import Parties, Runtime
+from fedgraph.runtime import process
+from fedgraph.runtime.base import Dealing, Parties, Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario.read import TaskSettings
 from fedgraph.tasks import base as tasks
@@ -79,7 +79,7 @@ def computed(
     todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Console, spread: Spread = "clients"
 ) -> Iterator[Done]:
     """Every cell of ``todo``, as soon as it is done. spread: see ``scenario.RuntimeSettings``."""
-    memory.give_back()  # reading and planning took more than what is left of them
+    process.give_back()  # reading and planning took more than what is left of them
     if engine.name == "serial":
         for stage, cell in todo:
             console.begin(cell)
@@ -128,14 +128,10 @@ def _dealt(todo: Sequence[tuple[Stage, Cell, bool]], engine: Runtime, console: C
         data = engine.share(("data", context.dataset), context.data)
         order = Order(group, stage.task, context.root, context.seeds, cell, whole, context.pairs)
         queues.setdefault(group, []).append((order, data))
-    for (order, _), (outcome, seconds) in engine.as_done(
-        compute,
-        list(queues.values()),
-        lambda task: console.begin(task[0].cell),
-        console.wait,
-        lambda why: (why, 0.0),
-        most,
-    ):
+    dealing = Dealing(
+        list(queues.values()), lambda task: console.begin(task[0].cell), console.wait, lambda why: (why, 0.0), most
+    )
+    for (order, _), (outcome, seconds) in engine.as_done(compute, dealing):
         yield Done(order.cell, outcome, seconds)
         console.finish(order.cell)
 
@@ -168,7 +164,7 @@ def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcom
         raise
     except Exception as error:
         found = sentence(error)
-    memory.give_back()
+    process.give_back()
     told = isinstance(found, str) or found.timed
     return found, time.perf_counter() - began if told else 0.0
 

@@ -1,27 +1,17 @@
-"""Engines. ``start`` is the only way in; Ray is imported only when asked for."""
+"""Engines. ``start`` and ``beside`` are the only ways in; Ray is imported only when asked for."""
 
 import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.beside import Beside
-from fedgraph.runtime.memory import keep_freed
-from fedgraph.runtime.threads import use_one_thread
+from fedgraph.runtime.process import keep_freed, use_one_thread
 
 ENGINES = ("ray", "serial")
-
-
-def beside(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Beside:
-    """``start`` that has begun and is waited for later; for ``with``."""
-    use_one_thread()
-    return Beside(engine, lambda: _begun(engine, workers, gpus_per_worker, silence))
-
-
-def _begun(engine: str, workers: int | None, gpus_per_worker: float | None, silence: float) -> Runtime:
-    """An engine whose first curator comes up while the caller reads data and plans."""
-    found = start(engine, workers, gpus_per_worker, silence)
-    found.open("curator", most=1)
-    return found
 
 
 def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Runtime:
@@ -41,3 +31,52 @@ def start(engine: str, workers: int | None = None, gpus_per_worker: float | None
     except ImportError as error:
         raise RuntimeFailure(f"Ray cannot be imported ({error}); install it, or use --runtime serial") from error
     return RayRuntime(workers, gpus_per_worker, silence)
+
+
+@contextmanager
+def beside(
+    engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0
+) -> Iterator[Callable[[], Runtime]]:
+    """``start`` beside its caller, with a first curator; gives a function that waits for the engine. It closes at the end."""
+
+    def begun() -> Runtime:
+        found = start(engine, workers, gpus_per_worker, silence)
+        found.open("curator", most=1)
+        return found
+
+    use_one_thread()
+    with started_beside(begun, alone=engine == "ray" and not os.environ.get("RAY_ADDRESS")) as ready:
+        yield ready
+
+
+@contextmanager
+def started_beside(begin: Callable[[], Runtime], alone: bool) -> Iterator[Callable[[], Runtime]]:
+    """An engine that starts while its caller reads data: the processes of Ray take seconds to come up, on other cores.
+
+    Gives a function that waits for it, or raises what kept it from starting. Only an engine on this machine starts in a thread,
+    ``alone``. One that joins a cluster (``RAY_ADDRESS``) starts when it is asked for: what Ray prints meanwhile about a cluster
+    that does not answer has to be held back, and that holds for the whole process. The thread lives as long as the engine: for
+    Linux the parent of Ray's processes is the *thread* that began them, and they end with it.
+    """
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    with ThreadPoolExecutor(1, "start of Ray") as thread, ExitStack() as stack:
+        begun = thread.submit(begin) if alone else None
+        made: list[Runtime] = []
+
+        def ready() -> Runtime:
+            if not made:
+                try:
+                    made.append(begun.result() if begun is not None else begin())
+                finally:
+                    if begun is not None and threading.current_thread() is threading.main_thread():
+                        for number, handler in handlers.items():  # Ray's C++ library puts its own in place
+                            signal.signal(number, handler)
+                stack.callback(made[0].close)
+            return made[0]
+
+        try:
+            yield ready
+        finally:
+            if begun is not None and not made:
+                with suppress(Exception):
+                    ready()

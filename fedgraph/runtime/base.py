@@ -12,6 +12,7 @@ A runtime gets functions and data and knows no method. Three kinds of parties wo
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
@@ -116,24 +117,12 @@ class Runtime(Parties):
         """
 
     @abstractmethod
-    def as_done(
-        self,
-        function: Function,
-        queues: Sequence[Sequence[Task]],
-        started: Callable[[Task], None],
-        waiting: Callable[[], None],
-        gone: Callable[[str], object] | None = None,
-        most: int | None = None,
-    ) -> Iterator[Done]:
-        """(task, value) of every task of ``queues``, whichever is done first; ``Queues`` deals them to the curators.
+    def as_done(self, function: Function, dealing: "Dealing") -> Iterator[Done]:
+        """(task, value) of every task, whichever is done first; ``Queues`` deals them to the curators.
 
         Args:
             function: is called at a curator as ``function(engine, *task)``; ``engine()`` makes a runtime for this place.
-            queues: what belongs together stays at one curator where it can.
-            started: is told a task when it is handed out.
-            waiting: is called about once a second while nothing is done.
-            gone: gives the value of a task of which curator after curator died, from the reason; None: that is an error, too.
-            most: so many tasks at a time, at most. None: one for each curator.
+            dealing: the tasks, and who is told of them.
 
         Raises: the first error of a task.
         """
@@ -152,6 +141,25 @@ class Runtime(Parties):
     @abstractmethod
     def describe(self) -> dict[str, object]:
         """What ran where, for ``environment.json``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dealing:
+    """Tasks for curators.
+
+    Args:
+        queues: what belongs together stays at one curator where it can.
+        started: is told a task when it is handed out.
+        waiting: is called about once a second while nothing is done.
+        gone: gives the value of a task of which curator after curator died, from the reason; None: that is an error, too.
+        most: so many tasks at a time, at most. None: one for each curator.
+    """
+
+    queues: Sequence[Sequence[Task]]
+    started: Callable[[Task], None] = lambda task: None
+    waiting: Callable[[], None] = lambda: None
+    gone: Callable[[str], object] | None = None
+    most: int | None = None
 
 
 class Queues:
@@ -173,6 +181,9 @@ class Queues:
             half = len(longest) // 2
             own[:], longest[half:] = longest[half:], []
         return own.pop(0) if own else None
+
+    def __bool__(self) -> bool:
+        return bool(self._untouched) or any(self._own.values())
 
 
 def require_same(key: Hashable, known: object, value: object) -> None:

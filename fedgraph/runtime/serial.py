@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.runtime.base import Clients, Done, Function, Kind, OnRound, Runtime, Task, Value, blocks, require_same
+from fedgraph.runtime.base import Clients, Dealing, Done, Function, Kind, OnRound, Runtime, Value, blocks, require_same
 from fedgraph.runtime.counts import Count, Path, Tally
 
 
@@ -103,17 +103,9 @@ class SerialRuntime(Runtime):
         for task in tasks:
             yield frozen_copy(function(task, *_values(args)))
 
-    def as_done(
-        self,
-        function: Function,
-        queues: Sequence[Sequence[Task]],
-        started: Callable[[Task], None],
-        waiting: Callable[[], None],
-        gone: Callable[[str], object] | None = None,
-        most: int | None = None,
-    ) -> Iterator[Done]:
-        for task in itertools.chain.from_iterable(queues):
-            started(task)
+    def as_done(self, function: Function, dealing: Dealing) -> Iterator[Done]:
+        for task in itertools.chain.from_iterable(dealing.queues):
+            dealing.started(task)
             yield task, frozen_copy(function(SerialRuntime, *_values(task)))
 
     def tell(self, function: Callable[..., object], *args: object) -> None:

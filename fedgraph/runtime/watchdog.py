@@ -39,25 +39,40 @@ def dismiss(dog: subprocess.Popen[bytes], ended: bool = True) -> None:
     dog.wait()
 
 
+def _parent_and_begin(pid: int) -> tuple[int, int] | None:
+    """(its parent, when it began in ticks since boot); None where there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return None
+    return int(fields[1]), int(fields[19])
+
+
+def began(pid: int) -> int | None:
+    """When the process began, in ticks since boot; None where there is none."""
+    found = _parent_and_begin(pid)
+    return None if found is None else found[1]
+
+
 def family(*ancestors: int) -> set[tuple[int, int]]:
     """(process, when it began) of every living descendant, but for this process."""
-    parents: dict[int, tuple[int, int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-                    fields = file.read().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            parents[int(name)] = (int(fields[1]), int(fields[19]))
-    found: set[tuple[int, int]] = set()
-    known = set(ancestors)
-    grown = True
-    while grown:
-        new = {pid for pid, (parent, _) in parents.items() if parent in known} - known
-        grown, known = bool(new), known | new
-        found |= {(pid, parents[pid][1]) for pid in new}
-    return {(pid, began) for pid, began in found if pid != os.getpid()}
+    living = ((int(name), _parent_and_begin(int(name))) for name in os.listdir("/proc") if name.isdigit())
+    known = {pid: found for pid, found in living if found is not None}
+    found, new = set[int](), set(ancestors)
+    while new := {pid for pid, (parent, _) in known.items() if parent in new} - found - set(ancestors):
+        found |= new
+    return {(pid, known[pid][1]) for pid in found if pid != os.getpid()}
+
+
+def _alive(those: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    return {(pid, when) for pid, when in those if began(pid) == when}
+
+
+def _kill(those: set[tuple[int, int]]) -> None:
+    for pid, _ in those:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def rays_own(driver: int, where: str) -> set[tuple[int, int]]:
@@ -73,41 +88,27 @@ def rays_own(driver: int, where: str) -> set[tuple[int, int]]:
 def end(those: set[tuple[int, int]]) -> None:
     """Wait ``SECONDS_TO_END_ALONE`` for these processes to go, then kill the others."""
     until = time.monotonic() + SECONDS_TO_END_ALONE
-    while (left := {(pid, when) for pid, when in those if began(pid) == when}) and time.monotonic() < until:
+    while _alive(those) and time.monotonic() < until:
         time.sleep(0.05)
-    for pid, _ in left:
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def began(pid: int) -> int | None:
-    """When the process began, in ticks since boot; None where there is none."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return int(file.read().rsplit(")", 1)[1].split()[19])
-    except OSError:
-        return None
+    _kill(_alive(those))
 
 
 def watch(driver: int, others: set[tuple[int, int]]) -> None:
     """Until the pipe ends: look. Then end what is left, unless the driver said goodbye, and but for ``others`` and theirs."""
     seen: set[tuple[int, int]] = set()
-    while True:
-        others |= family(*(pid for pid, when in others if began(pid) == when))
+    ready = False
+    while not ready:
+        others |= family(*(pid for pid, _ in _alive(others)))
         seen |= family(driver) - others
-        ready, _, _ = select.select([sys.stdin], [], [], SECONDS_BETWEEN_LOOKS)
-        if ready:
-            break
+        ready = bool(select.select([sys.stdin], [], [], SECONDS_BETWEEN_LOOKS)[0])
     if os.read(sys.stdin.fileno(), 1) == GOODBYE:
         return
-    seen |= family(*(pid for pid, when in seen if began(pid) == when))  # also what was begun since the last look
+    seen |= family(*(pid for pid, _ in _alive(seen)))  # also what was begun since the last look
     time.sleep(SECONDS_TO_END_ALONE)
     for _ in range(MOST_PASSES):  # what is killed may have begun something in its last moment
-        left = {(pid, when) for pid, when in seen if began(pid) == when}
+        left = _alive(seen)
         seen |= family(*(pid for pid, _ in left))
-        for pid, _ in left:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        _kill(left)
         if not left:
             break
         time.sleep(0.2)

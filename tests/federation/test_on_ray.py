@@ -111,7 +111,7 @@ def test_three_workers_give_the_bits_of_one_process(
     assert pool.describe()["workers"] == 3
     until = time.monotonic() + 60
     while not pool.describe()["workers_lost"] and time.monotonic() < until:
-        pool.pool.look()  # type: ignore[attr-defined]
+        pool.look()  # type: ignore[attr-defined]
         time.sleep(0.2)
     assert pool.describe()["workers_lost"] >= 1
 

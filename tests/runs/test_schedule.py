@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from fedgraph.errors import DataError
 from fedgraph.privacy.trust import Trust
 from fedgraph.runs import experiment, schedule
 from fedgraph.runs.console import Console
+from fedgraph.runtime.base import Dealing
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import read
 from fedgraph.tasks import graph_metrics, node_classification
@@ -113,8 +113,9 @@ def test_curators_get_cells_alone_first_and_federations_on_heavy_data_one_at_a_t
         def open(self, *kinds: str) -> None:
             self.opened = kinds
 
-        def as_done(self, function: object, queues: Sequence[Sequence[tuple[Any, ...]]], *more: Any, **rest: Any) -> Any:
-            dealt.append((more[-1], [[(task[0].cell.world.trust, task[0].whole) for task in queue] for queue in queues]))
+        def as_done(self, function: object, dealing: Dealing) -> Any:
+            queues = [[(task[0].cell.world.trust, task[0].whole) for task in queue] for queue in dealing.queues]
+            dealt.append((dealing.most, queues))
             return iter(())
 
     def deal(spread: schedule.Spread, data: Graph | None, *trusts: Trust) -> tuple[str, ...]:

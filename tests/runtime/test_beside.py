@@ -11,8 +11,8 @@ import pytest
 
 from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime import started_beside
 from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.beside import Beside
 from fedgraph.runtime.serial import SerialRuntime
 
 SCENARIO = """\
@@ -34,38 +34,36 @@ class Closing(SerialRuntime):
         self.closed += 1
 
 
-@pytest.mark.parametrize("engine", ["serial", "ray"])
-def test_the_engine_is_closed_also_where_nobody_waited_for_it(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+@pytest.mark.parametrize("alone", [False, True])
+def test_the_engine_is_closed_also_where_nobody_waited_for_it(alone: bool) -> None:
     made: list[Closing] = []
 
     def start() -> Runtime:
         made.append(Closing())
         return made[-1]
 
-    with Beside(engine, start) as begun:
-        assert begun.ready() is made[0]
-        assert begun.ready() is made[0]
-    with pytest.raises(ValueError, match="the data are wrong"), Beside(engine, start):
+    with started_beside(start, alone) as ready:
+        assert ready() is made[0]
+        assert ready() is made[0]
+    with pytest.raises(ValueError, match="the data are wrong"), started_beside(start, alone):
         raise ValueError("the data are wrong")
-    assert [m.closed for m in made] == ([1] if engine == "serial" else [1, 1])
+    assert [m.closed for m in made] == ([1, 1] if alone else [1])
 
 
-def test_an_engine_that_cannot_start_says_so_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+def test_an_engine_that_cannot_start_says_so_when_it_is_asked_for() -> None:
 
     def start() -> Runtime:
         raise RuntimeFailure("no room")
 
-    with Beside("ray", start) as begun, pytest.raises(RuntimeFailure, match="no room"):
-        begun.ready()
+    with started_beside(start, alone=True) as ready, pytest.raises(RuntimeFailure, match="no room"):
+        ready()
 
 
 @pytest.mark.slow
 @pytest.mark.ray("own")
 def test_ray_beside_its_caller_computes_and_outlives_the_start() -> None:
-    with runtime.beside("ray", workers=1) as begun:
-        engine = begun.ready()
+    with runtime.beside("ray", workers=1) as ready:
+        engine = ready()
         assert list(engine.map(abs, [-1, 2, -3])) == [1, 2, 3]
 
 

@@ -27,7 +27,7 @@ from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime import watchdog
-from fedgraph.runtime.base import Clients, Function, Parties, Runtime
+from fedgraph.runtime.base import Clients, Dealing, Function, Parties, Runtime
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
@@ -131,7 +131,7 @@ def cells(engine: Runtime, graph: Graph, num_clients: int, who: str, marker: Pat
     """Four cells on their way, two at a time."""
     queues = [[(name, graph, num_clients, who, str(marker)) for name in names] for names in ("ab", "cd")]
     engine.open("server", "client")
-    return {task[0]: value for task, value in engine.as_done(cell, queues, lambda task: None, lambda: None)}
+    return {task[0]: value for task, value in engine.as_done(cell, Dealing(queues))}
 
 
 @pytest.mark.parametrize(("who", "num_clients"), [("client", 6), ("server", 6), ("curator", 6), ("client", 1), ("client", 40)])

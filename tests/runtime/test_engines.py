@@ -14,7 +14,7 @@ import ray
 
 from fedgraph import runtime, seeds
 from fedgraph.errors import DataError, RuntimeFailure
-from fedgraph.runtime.base import Clients, Queues, Runtime, blocks
+from fedgraph.runtime.base import Clients, Dealing, Queues, Runtime, blocks
 from fedgraph.runtime.serial import SerialRuntime, frozen_copy
 
 
@@ -121,7 +121,7 @@ def test_clients_hold_their_own_piece_and_answer_in_order(engine: Runtime) -> No
 
 def test_a_curator_leads_a_federation_and_its_rounds_are_counted(engine: Runtime) -> None:
     engine.open("server", "client")
-    [(_, found)] = list(engine.as_done(at_a_curator, [[("by a curator",)]], lambda task: None, lambda: None))
+    [(_, found)] = list(engine.as_done(at_a_curator, Dealing([[("by a curator",)]])))
     assert sum(value for value, _ in found) == 42.0
     if engine.name == "ray":  # serially the curator is another engine in this process
         count = engine.counted()["task", "by a curator"]
@@ -165,7 +165,7 @@ def test_as_done_gives_every_result_at_once(engine: Runtime, tmp_path: Path) -> 
     queues = [[(first, "a", scale)], [("", "b", scale), ("", "c", scale)]]
     started: list[str] = []
     found = {}
-    for task, value in engine.as_done(waits_for, queues, lambda task: started.append(task[1]), lambda: None):
+    for task, value in engine.as_done(waits_for, Dealing(queues, lambda task: started.append(task[1]))):
         assert task[1] in started
         found[task[1]] = value
         if "b" in found:
@@ -176,7 +176,7 @@ def test_as_done_gives_every_result_at_once(engine: Runtime, tmp_path: Path) -> 
 
 def test_as_done_keeps_an_error(engine: Runtime) -> None:
     with pytest.raises(DataError, match="client 3: broken"):
-        list(engine.as_done(fail_at, [[(range(1),)]], lambda task: None, lambda: None))
+        list(engine.as_done(fail_at, Dealing([[(range(1),)]])))
 
 
 def test_shared_arrays_are_read_only(engine: Runtime) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import ray
 
 from fedgraph import runtime, seeds
 from fedgraph.errors import RuntimeFailure
@@ -25,9 +26,9 @@ from fedgraph.methods import features
 from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
-from fedgraph.runtime import versions, watchdog
-from fedgraph.runtime.base import Clients, Runtime
-from fedgraph.runtime.ray import pool
+from fedgraph.runtime import process, watchdog
+from fedgraph.runtime.base import Clients, Dealing, Runtime
+from fedgraph.runtime.ray import seats
 from fedgraph.runtime.ray.seats import MOST_LOSSES
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
@@ -141,7 +142,7 @@ def test_actors_die_and_nothing_differs(library: Graph) -> None:
 def test_work_that_kills_its_worker_ends_in_one_line() -> None:
     with runtime.start("ray", workers=2) as engine:
         queues = [[(1,), (2,)], [(3,)]]
-        found = dict(engine.as_done(dies_of, queues, lambda task: None, lambda: None, lambda why: why))
+        found = dict(engine.as_done(dies_of, Dealing(queues, gone=lambda why: why)))
         assert found[(1,)] == 1
         assert found[(3,)] == 3
         assert f"{MOST_LOSSES} curator actors died of it" in found[(2,)]
@@ -149,31 +150,38 @@ def test_work_that_kills_its_worker_ends_in_one_line() -> None:
             engine.federate(asks, dies, path=("dies",))
 
 
+class NeverStarts:
+    """An actor that dies before its first sign of life."""
+
+    def __init__(self, name: str) -> None:
+        self._actor_id, self.pulse = name, self
+
+    def remote(self) -> str:
+        return "a sign that never comes"
+
+
 def test_a_kind_of_actors_that_never_starts_ends_the_run_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dead are started again, all at once if need be; after some failed starts in a row of all of them nobody is left."""
-    few = object.__new__(pool.Pool)
-    places: list[pool.Place] = [("curator", 0), ("curator", 1)]
-    few.num, few.silence, few.lost, few._failed = 2, 60.0, 0, dict.fromkeys(places, 0)
-    few._looks, few._looked, few.raylet = threading.RLock(), 0.0, type("Lives", (), {"require": lambda self: None})()
-    few._members = {place: pool.Member(None, "dead", 0.0) for place in places}
-    started: list[pool.Place] = []
+    """The dead are started again; after some failed starts in a row of all of them nobody is left."""
+    started: list[int] = []
 
-    def listen(self: pool.Pool, place: pool.Place, member: pool.Member, now: float) -> None:
-        if not member.why:
-            member.why = "killed just now"
-            self._failed[place] += 1
+    def start(slot: int) -> Any:
+        started.append(slot)
+        return NeverStarts(f"{slot}, {len(started)}")
 
-    def start(self: pool.Pool, kind: str, slot: int | None) -> pool.Member:
-        started.append((kind, slot))
-        return pool.Member(None, "new", 0.0)
+    def died(sign: str) -> None:
+        raise ray.exceptions.RayError(f"{sign}: killed just now")
 
-    monkeypatch.setattr(pool.Pool, "_listen", listen)
-    monkeypatch.setattr(pool.Pool, "_start", start)
-    for _ in range(pool.MOST_FAILED_STARTS - 1):
-        few.look(at_once=True)
-    assert started == places * (pool.MOST_FAILED_STARTS - 1)
-    with pytest.raises(RuntimeFailure, match="no curator is left: killed just now; finished cells are kept: --resume goes on"):
-        few.look(at_once=True)
+    monkeypatch.setattr(ray, "wait", lambda signs, **more: (signs, []))
+    monkeypatch.setattr(ray, "get", died)
+    monkeypatch.setattr(ray, "kill", lambda actor, no_restart: None)
+    few = seats.Seats(("curator-0", "curator-1"), start)
+    few.fill()
+    for _ in range(seats.MOST_FAILED_STARTS - 1):
+        few.watch()
+    assert started == [0, 1] * seats.MOST_FAILED_STARTS
+    with pytest.raises(RuntimeFailure, match=r"no curator is left: .*killed just now; .* kept: --resume goes on"):
+        few.watch()
+    assert few.lost == 0
 
 
 @pytest.fixture(scope="module")
@@ -246,8 +254,8 @@ def test_what_cannot_be_placed_is_one_line(cluster: Any, monkeypatch: pytest.Mon
     finally:
         other.kill()
         other.wait()
-    here = versions.own()
-    monkeypatch.setattr(versions, "own", lambda: versions.Made(here.python, here.packages, "another"))
+    here = process.own_versions()
+    monkeypatch.setattr(process, "own_versions", lambda: process.Versions(here.python, here.packages, "another"))
     until = time.monotonic() + 60  # soon after the other driver's death its place is free, and Ray has ended its processes
     said = what_a_start_says()
     while "is not what the driver is" not in said and time.monotonic() < until:
@@ -350,7 +358,7 @@ def test_twenty_deaths_of_actors_machines_and_drivers(
 ) -> None:
     """At twenty random moments, five in each part, an actor, a machine or a driver is killed: no result differs, and nothing
     waits for ever."""
-    monkeypatch.setattr(pool, "MOST_FAILED_STARTS", 50)  # it is this test that ends processes which are still starting
+    monkeypatch.setattr(seats, "MOST_FAILED_STARTS", 50)  # it is this test that ends processes which are still starting
     rng = random.Random(part)
     deaths = [*(["actor"] * 10), *(["machine"] * 6), *(["driver"] * 4)]
     random.Random(1).shuffle(deaths)

@@ -15,11 +15,11 @@ from ray.exceptions import ObjectStoreFullError, OutOfDiskError
 
 from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime import versions, watchdog
+from fedgraph.runtime import process, watchdog
 from fedgraph.runtime.base import Clients
-from fedgraph.runtime.placement import Node, chosen, room
 from fedgraph.runtime.ray import cluster
-from fedgraph.runtime.ray.conductor import Handle
+from fedgraph.runtime.ray.curator import Handle
+from fedgraph.runtime.ray.places import Node, choose_workers, room
 from fedgraph.runtime.ray.seats import raise_own
 
 
@@ -110,7 +110,7 @@ def test_workers_and_their_share_of_gpus(
     nodes: list[tuple[int, int]], workers: int | None, gpus: float | None, expected: tuple[int, float]
 ) -> None:
     there = [Node(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)]
-    assert chosen(there, workers, gpus) == expected
+    assert choose_workers(there, workers, gpus) == expected
     assert room(there, expected[1]) >= expected[0]
 
 
@@ -126,17 +126,17 @@ def test_workers_and_their_share_of_gpus(
 )
 def test_more_than_there_is(nodes: list[tuple[int, int]], workers: int, gpus: float | None, words: str) -> None:
     with pytest.raises(RuntimeFailure) as error:
-        chosen([Node(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)], workers, gpus)
+        choose_workers([Node(f"m{i}", cpus, found) for i, (cpus, found) in enumerate(nodes)], workers, gpus)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_another_version_is_named() -> None:
-    here = versions.Made("3.11.7", (("torch", "2.13.0"), ("numpy", "2.1")), "abc")
-    there = versions.Made("3.12.1", (("torch", "2.12.0"), ("numpy", "2.1")), "abc")
-    versions.require_equal(here, [("one", here)])
+    here = process.Versions("3.11.7", (("torch", "2.13.0"), ("numpy", "2.1")), "abc")
+    there = process.Versions("3.12.1", (("torch", "2.12.0"), ("numpy", "2.1")), "abc")
+    process.require_equal_versions(here, [("one", here)])
     with pytest.raises(RuntimeFailure, match=r"on two is not .* \(python: driver 3.11.7, worker 3.12.1; torch: driver 2"):
-        versions.require_equal(here, [("one", here), ("two", there)])
+        process.require_equal_versions(here, [("one", here), ("two", there)])
 
 
 def test_no_room_for_a_value_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

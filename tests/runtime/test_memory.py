@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from fedgraph.runtime import memory
+from fedgraph.runtime import process
 
 FAULTS = """
 import resource, sys
 import numpy as np
-from fedgraph.runtime.memory import keep_freed
+from fedgraph.runtime.process import keep_freed
 if "kept" in sys.argv:
     keep_freed()
 one = np.ones(6_000_000)
@@ -44,16 +44,16 @@ def test_a_freed_block_is_used_again_without_new_pages() -> None:
 HOLES = """
 import resource
 import numpy as np
-from fedgraph.runtime import memory
+from fedgraph.runtime import process
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
-memory.keep_freed()
+process.keep_freed()
 blocks = [np.ones(size) for size in [5_000_000, 1000] * 16]
 large = blocks[::2]
 del blocks[::2]
 del large
 before = resident()
-memory.give_back()
+process.give_back()
 print(before - resident())
 """
 
@@ -69,13 +69,13 @@ def test_only_children_started_inside_get_the_variables(monkeypatch: pytest.Monk
     names = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX")
     for name in names:
         monkeypatch.delenv(name, raising=False)
-    with memory.kept_by_children():
+    with process.kept_by_children():
         assert all(name in os.environ for name in names)
     assert not any(name in os.environ for name in names)
 
 
 def test_the_users_own_choice_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
-    with memory.kept_by_children():
+    with process.kept_by_children():
         assert os.environ["MALLOC_ARENA_MAX"] == "4"
         assert "MALLOC_TRIM_THRESHOLD_" not in os.environ

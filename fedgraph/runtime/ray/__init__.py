@@ -6,27 +6,36 @@ machine died (``seats``). Every random stream is named by client and round, so a
 same noise and gives the same bytes.
 
 With ``RAY_ADDRESS`` set (``ray job submit`` does) the running cluster is used; otherwise a local one is started. Where the
-cluster has GPUs each place is given an equal share of one (``placement``); the server itself works on a CPU.
+cluster has GPUs each place is given an equal share of one (``places``); the server itself works on a CPU.
 """
 
+import functools
 import os
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import ray
+from ray.actor import ActorHandle
 from ray.exceptions import RayError
+from ray.util.placement_group import remove_placement_group
 
-from fedgraph.runtime import placement, watchdog
-from fedgraph.runtime.base import Done, Function, Kind, OnRound, Queues, Runtime, Task
+from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime import process, watchdog
+from fedgraph.runtime.base import Dealing, Done, Function, Kind, OnRound, Queues, Runtime, Task
 from fedgraph.runtime.counts import Count, Path
-from fedgraph.runtime.ray import cluster
-from fedgraph.runtime.ray.conductor import Conductor, call_of
-from fedgraph.runtime.ray.meters import Spent
-from fedgraph.runtime.ray.pool import Pool
-from fedgraph.runtime.ray.seats import Asked, Deadly, Seats
+from fedgraph.runtime.ray import cluster, places
+from fedgraph.runtime.ray.client import About, Client
+from fedgraph.runtime.ray.curator import Conductor, Curator, call_of
+from fedgraph.runtime.ray.seats import SECONDS_TO_START, Asked, Deadly, Seats
+from fedgraph.runtime.ray.server import Meters, Server
 
+SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_TO_COUNT = 10.0
+SECONDS_TO_ANSWER = 0.5  # of actors that are asked for a sign of life at once
+ACTORS: dict[str, type] = {"curator": Curator, "client": Client, "server": Server}
 
 
 class RayRuntime(Conductor, Runtime):
@@ -41,137 +50,163 @@ class RayRuntime(Conductor, Runtime):
     name = "ray"
 
     def __init__(self, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> None:
-        self._started = not ray.is_initialized()
-        self._watchdog = watchdog.start() if self._started and not os.environ.get("RAY_ADDRESS") else None
-        self._pool: Pool | None = None
+        self._owns_ray = not ray.is_initialized()
+        self._watchdog = watchdog.start() if self._owns_ray and not os.environ.get("RAY_ADDRESS") else None
+        self._raylet: cluster.Raylet | None = None
+        self._seats: dict[str, Seats] = {}
+        self._told: list[tuple[Any, ...]] = []  # (function, its arguments …)
+        self._hearing: list[ray.ObjectRef] = []
+        self._looked = time.monotonic()
+        self._versions = process.own_versions()
+        self._modules = tuple(sorted(name for name in sys.modules if name.startswith(("fedgraph.methods.", "fedgraph.tasks."))))
         try:
-            if self._started:
+            if self._owns_ray:
                 cluster.connect(workers)
-            num, gpus = placement.chosen(cluster.nodes(), workers, gpus_per_worker)
-            self._pool = Pool(num, gpus, silence)
+            there = cluster.nodes()
+            self._raylet = cluster.Raylet()
+            self._places = places.reserve(*places.choose_workers(there, workers, gpus_per_worker), there)
         except BaseException:
             self.close()
             raise
-        super().__init__(self._pool.places, self._pool.look)
-        self._spent = Spent()
-        self._curators = Seats([self._pool.places.name("curator", slot) for slot in range(num)], self._pool.look)
+        for kind in ACTORS:
+            start, welcome = functools.partial(self._start, kind), functools.partial(self._welcome, kind)
+            self._seats[kind] = Seats(self._places.names(kind), start, self.look, silence, welcome)
+        super().__init__(self._places.num, self._seats["server"])
+        self._meters = Meters()
 
-    @property
-    def pool(self) -> Pool:
-        """``RuntimeError`` once it is closed."""
-        if self._pool is None:
-            raise RuntimeError("this engine is closed")
-        return self._pool
+    def _start(self, kind: str, slot: int) -> ActorHandle:
+        modules = tuple(m for m in self._modules if kind == "curator" or m.startswith("fedgraph.methods."))
+        return self._places.start(ACTORS[kind], kind, slot, (modules, 0), self._told)
+
+    def _welcome(self, kind: str, about: About) -> None:
+        """``RuntimeFailure`` where an actor would not compute what the driver does."""
+        process.require_equal_versions(self._versions, [(about.host, about.versions)])
+        if self._places.gpus_of(kind) and about.device == "cpu":
+            raise RuntimeFailure(
+                f"the worker on {about.host} was given {self._places.gpus:g} GPU, and torch "
+                f"{dict(about.versions.packages)['torch']} there cannot use it; install a CUDA build of torch there, or write "
+                "runtime.gpus_per_worker: 0"
+            )
+
+    def look(self, at_once: bool = False) -> None:
+        """Ask everybody for a sign of life, find the dead, and fill their places. at_once: and wait for the answers.
+
+        Raises: ``RuntimeFailure`` where nobody of a kind can be started, or the raylet of this machine is dead.
+        """
+        if self._raylet is not None:
+            self._raylet.require()
+        if at_once or time.monotonic() - self._looked > SECONDS_BETWEEN_LOOKS:
+            self._looked = time.monotonic()
+            for seats in self._seats.values():
+                seats.watch(SECONDS_TO_ANSWER if at_once else 0.0)
 
     def open(self, *kinds: Kind, most: int | None = None) -> None:
-        self.pool.open(*kinds, most=most)
+        for kind in kinds:
+            self._seats[kind].fill(most)
 
     def tell(self, function: Callable[..., object], *args: object) -> None:
-        self.pool.tell(function, *args)
+        self._told.append((function, *args))  # Ray puts arguments of less than 100 kB into the call itself
+        actors = [actor for seats in self._seats.values() for actor in seats.known()]
+        self._hearing += [actor.hear.remote(function, *args) for actor in actors]
+
+    def _prepare(self, *kinds: Kind, most: int | None = None) -> None:
+        """A call may come from another actor than the driver, and Ray keeps the order of calls for one caller only."""
+        self.open(*kinds, most=most)
+        self.look()
+        if self._hearing:
+            ray.wait(self._hearing, num_returns=len(self._hearing), timeout=SECONDS_TO_START)
+            self._hearing.clear()
 
     def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
-        self._ready("server", "client")
+        self._prepare("server", "client")
         return super().federate(function, *args, path=path, on_round=on_round)
 
     def on_server(self, function: Function, *args: object) -> Any:
-        self._ready("server")
+        self._prepare("server")
         return super().on_server(function, *args)
 
     def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
-        self._ready("server")
+        self._prepare("server")
         return super().map(function, tasks, *args)
 
-    def _ready(self, *kinds: Kind, most: int | None = None) -> None:
-        self.open(*kinds, most=most)
-        self.pool.look()
-        self.pool.wait(kinds[0])
-
-    def as_done(
-        self,
-        function: Function,
-        queues: Sequence[Sequence[Task]],
-        started: Callable[[Task], None],
-        waiting: Callable[[], None],
-        gone: Callable[[str], object] | None = None,
-        most: int | None = None,
-    ) -> Iterator[Done]:
-        most = min(most or self.num_workers, self.num_workers, sum(map(len, queues)))
-        if not most:
-            return
-        self._ready("curator", most=most)
-        dealt, running = Queues(queues), dict[ray.ObjectRef, tuple[Task, Asked]]()
+    def as_done(self, function: Function, dealing: Dealing) -> Iterator[Done]:
+        most = min(dealing.most or self.num_workers, self.num_workers, sum(map(len, dealing.queues)))
+        self._prepare("curator", most=most)
+        curators, dealt, running = self._seats["curator"], Queues(dealing.queues), dict[ray.ObjectRef, tuple[Task, Asked]]()
+        free = list(range(most))  # places of curators that have no task
 
         def hand_out(slot: int) -> None:
-            task = dealt.next(slot)
-            if task is not None:
-                started(task)
-                asked = self._curators.ask(slot, call_of(lambda curator: curator.cell, function, *task))
+            if (task := dealt.next(slot)) is not None:
+                dealing.started(task)
+                asked = curators.ask(slot, call_of(lambda curator: curator.cell, function, *task))
                 running[asked.ref] = task, asked
 
-        for slot in range(most):
-            hand_out(slot)
-        while running:
-            ready, _ = ray.wait(list(running), num_returns=1, timeout=1.0)
-            self.pool.look()
+        while running or (free and dealt):
+            for slot in filter(curators.is_ready, tuple(free)):
+                free.remove(slot)
+                hand_out(slot)
+            ready, _ = ray.wait(list(running), num_returns=1, timeout=0.2 if free and dealt else 1.0) if running else ([], [])
+            self.look()
             if not ready:
-                waiting()
+                dealing.waiting()
             for ref in ready:
                 task, asked = running.pop(ref)
                 try:
                     value = ray.get(ref)
                 except RayError as error:
                     try:
-                        self._curators.again(asked, error)
+                        curators.again(asked, error)
                         running[asked.ref] = task, asked
                         continue
                     except Deadly as dead:
-                        if gone is None:
+                        if dealing.gone is None:
                             raise
-                        value = gone(str(dead))
+                        value = dealing.gone(str(dead))
                 hand_out(asked.slot)  # first, so that nobody waits while the caller looks at the value
                 yield task, value
 
     def spent(self, path: Path, epsilon: float) -> None:
-        self._spent.set(path, epsilon)
+        self._meters.set_epsilon(path, epsilon)
 
     def counted(self) -> dict[Path, Count]:
         return self._counts()[0]
 
     def _counts(self) -> tuple[dict[Path, Count], dict[str, Count]]:
         """Of every training and of every task, as the server that lives now has led them."""
-        server = self.pool.places.name("server", None)
-        if server not in self.pool.living():
-            return {}, {}
-        try:
-            asked: ray.ObjectRef = ray.get_actor(server).counts.remote()
-            found: tuple[dict[Path, Count], dict[str, Count]] = ray.get(asked, timeout=SECONDS_TO_COUNT)
-        except (RayError, ValueError):  # it has just died
-            return {}, {}
-        return found
+        for server in self._seats["server"].known() if self._seats["server"].living() else ():
+            asked: ray.ObjectRef = server.counts.remote()
+            try:
+                found: tuple[dict[Path, Count], dict[str, Count]] = ray.get(asked, timeout=SECONDS_TO_COUNT)
+                return found
+            except RayError:  # it has just died
+                continue
+        return {}, {}
 
     def describe(self) -> dict[str, object]:
-        living = self.pool.living()
+        self.look(at_once=True)
+        living = {name: about for seats in self._seats.values() for name, about in seats.living().items()}
         return {
             "runtime": "ray",
             "ray": ray.__version__,
             "workers": self.num_workers,
-            "workers_lost": self.pool.lost,
-            "gpus_per_worker": self.pool.gpus,
+            "workers_lost": sum(seats.lost for seats in self._seats.values()),
+            "gpus_per_worker": self._places.gpus,
             "actors": {name: f"{about.host}: {about.device}" for name, about in living.items()},
-            "nodes": len({about.node for about in living.values()} | {self.pool.places.node}),
+            "nodes": len({about.node for about in living.values()} | {self._places.node}),
             "federation": {task: asdict(count) for task, count in self._counts()[1].items()},
         }
 
     def close(self) -> None:
-        orderly = self._pool is None or self._pool.raylet.lives
-        if ray.is_initialized():
-            if self._pool is not None and not self._started:
-                self._pool.close()
-            if self._started:
-                own = watchdog.rays_own(os.getpid(), os.path.dirname(ray.__file__)) if self._watchdog is not None else set()
-                ray.shutdown()  # ends the actors, too, and without a complaint about what they were doing
-                watchdog.end(own)  # on a busy machine Ray's agents may outlive it
-        self._pool = None
+        orderly = self._raylet is None or self._raylet.lives
+        if ray.is_initialized() and self._owns_ray:
+            own = watchdog.rays_own(os.getpid(), os.path.dirname(ray.__file__)) if self._watchdog is not None else set()
+            ray.shutdown()  # ends the actors, too, and without a complaint about what they were doing
+            watchdog.end(own)  # on a busy machine Ray's agents may outlive it
+        elif ray.is_initialized() and self._seats:
+            for actor in [actor for seats in self._seats.values() for actor in seats.known()]:
+                ray.kill(actor, no_restart=True)
+            remove_placement_group(self._places.room)
+        self._seats = {}
         if self._watchdog is not None:
             watchdog.dismiss(self._watchdog, ended=orderly)
             self._watchdog = None

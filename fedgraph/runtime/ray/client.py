@@ -1,14 +1,126 @@
-"""The client actor.
+"""The client actor, and what the three kinds of actors have in common.
 
 Ray actors represent clients that hold subgraphs. They compute DP-APPR and node-DP GNNs or multi-bit-encoded LDP embeddings; a
 server actor aggregates by FedAvg and computes Gromov-Wasserstein distances with POT for clustering and classification.
 """
 
+import contextlib
+import importlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import ray
+
+from fedgraph.runtime import process
 from fedgraph.runtime.base import Function
-from fedgraph.runtime.ray.holder import Holder, Timed
+
+Timed: TypeAlias = tuple[Any, float]  # what was computed, and its seconds
+Start: TypeAlias = tuple[tuple[str, ...], int]  # modules to import, and how often the actor is told something at once
 
 
-class Client(Holder):
+@dataclass(frozen=True)
+class About:
+    """What an actor says of itself. device: ``cpu``, or the name of its first GPU."""
+
+    node: str
+    host: str
+    device: str
+    versions: process.Versions
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """A value in the object store. refs: of the value, or where it was ``dealt`` of one piece for each client actor.
+
+    References stand inside a tuple, so that Ray passes them and not the values.
+    """
+
+    key: str
+    refs: tuple[ray.ObjectRef, ...]
+    dealt: bool = False
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Stands in a message for a value that its receiver holds."""
+
+    key: str
+
+
+class Actor:
+    """Keeps values, computes one call at a time, and answers beside it.
+
+    Args:
+        gpus: its share of them.
+        start: what the driver has loaded of fedgraph, imported while the driver plans; and how often the actor is told
+            something (``hear``) before it is ready.
+    """
+
+    def __init__(self, gpus: float, start: Start) -> None:
+        modules, self._lessons = start
+        self._heard: list[tuple[object, ...]] = []
+        self._held: dict[str, Any] = {}
+        self._thread = threading.local()
+        if not gpus:
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray hides a GPU only from those who asked for one
+        process.keep_freed()
+        for name in modules:
+            with contextlib.suppress(Exception):  # another version on this machine: ``About`` says so in words
+                importlib.import_module(name)
+        device = "cpu"  # an actor on a CPU imports torch when it computes with it, if it ever does
+        if gpus:
+            import torch
+
+            device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"
+        node = ray.get_runtime_context().get_node_id()
+        self._about = About(node, socket.gethostname(), device, process.own_versions())
+
+    def hold(self, key: str, value: object) -> None:
+        """Keep ``value`` for later calls that name its key."""
+        self._held[key] = value
+
+    def drop(self, keys: Sequence[str]) -> None:
+        """Forget these values."""
+        for key in keys:
+            self._held.pop(key, None)
+        process.give_back()
+
+    def compute(self, function: Function, *args: object) -> Timed:
+        """(``function(*args)``, seconds it took), with one thread; what is held stands in place of its key."""
+        began = time.perf_counter()
+        self._alone()
+        return function(*[self._resolve(a) for a in args]), time.perf_counter() - began
+
+    def _alone(self) -> None:
+        if not hasattr(self._thread, "alone"):
+            process.use_one_thread()  # the limit holds for the thread that sets it
+            self._thread.alone = True
+
+    def _resolve(self, value: object) -> Any:
+        if not isinstance(value, Kept | Shared):
+            return value
+        if isinstance(value, Shared) and value.key not in self._held:
+            self._held[value.key] = ray.get(value.refs[0])
+        return self._held[value.key]
+
+    @ray.method(concurrency_group="life")
+    def hear(self, function: Function, *args: object) -> None:
+        """What the driver tells every process (``Runtime.tell``)."""
+        function(*args)
+        self._heard.append((function, *args))
+
+    @ray.method(concurrency_group="life")
+    def pulse(self) -> About | None:
+        """A sign of life, also while a call computes; None until it has heard all that it was to hear at its start."""
+        return self._about if len(self._heard) >= self._lessons else None
+
+
+class Client(Actor):
     """``client-k``: holds the subgraphs of its virtual clients, their workspaces and what they released.
 
     A client is data, not a process: thousands of ego-networks share a few of these actors, one for each CPU or share of a GPU.

@@ -14,8 +14,8 @@ from ray._private import worker
 from ray._private.node import Node as RayNode
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.memory import kept_by_children
-from fedgraph.runtime.placement import Node
+from fedgraph.runtime.process import kept_by_children
+from fedgraph.runtime.ray.places import Node
 from fedgraph.runtime.ray.seats import GO_ON
 
 DASHBOARD = "FEDGRAPH_DASHBOARD"  # set: a local Ray starts its dashboard, and this is said
@@ -86,12 +86,6 @@ class Raylet:
             pass
         self.lives = False
         raise RuntimeFailure(f"Ray's raylet on this machine has died; {GO_ON}")
-
-
-def free() -> str:
-    """What nobody uses at this moment, in words."""
-    left = ray.available_resources()
-    return f"{left.get('CPU', 0.0):g} CPU and {left.get('GPU', 0.0):g} GPU"
 
 
 def require_answer(address: str) -> None:

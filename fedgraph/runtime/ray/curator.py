@@ -1,14 +1,113 @@
-"""The curator actor."""
+"""The curator actor, and what it has in common with the driver: both let rounds run at client actors and the server."""
 
+import itertools
+import os
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from fedgraph.runtime.base import Function
-from fedgraph.runtime.ray.conductor import Conductor
-from fedgraph.runtime.ray.holder import Holder
+import ray
+from ray.actor import ActorHandle, ActorMethod
+from ray.exceptions import ObjectStoreFullError, OutOfDiskError
+
+from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime.base import Function, OnRound, Parties, blocks, require_same
+from fedgraph.runtime.counts import Path
+from fedgraph.runtime.ray.client import Actor, Shared, Start
 from fedgraph.runtime.ray.places import Places
+from fedgraph.runtime.ray.seats import Asked, Seat, Seats
+
+_made = itertools.count()  # makes the keys of every value its own
 
 
-class Curator(Holder):
+@dataclass(eq=False)
+class Handle:
+    """A value that is put into the object store when somebody else first needs it.
+
+    Args:
+        name: the key under which it was shared.
+        dealt: its pieces, one for each client actor, once it was dealt.
+    """
+
+    name: Hashable
+    value: object
+    key: str = field(default_factory=lambda: f"{os.getpid()}.{next(_made)}")
+    sent: Shared | None = None
+    dealt: Shared | None = None
+
+    def shared(self) -> Shared:
+        """What stands for it in a message."""
+        if self.sent is None:
+            self.sent = Shared(self.key, (self.put(self.value),))
+        return self.sent
+
+    def put(self, part: object) -> ray.ObjectRef:
+        """The value, or a part of it, in the store. ``RuntimeFailure`` where it does not fit."""
+        try:
+            return ray.put(part)
+        except (ObjectStoreFullError, OutOfDiskError) as error:
+            raise RuntimeFailure(f"{self.name} does not fit into Ray's object store: {' '.join(str(error).split())}") from error
+
+
+def call_of(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Callable[[Seat], ray.ObjectRef]:
+    """A call, to be made at any actor of a kind; what stands for a shared value travels in its place."""
+    given = [a.shared() if isinstance(a, Handle) else a for a in args]
+
+    def submit(seat: Seat) -> ray.ObjectRef:
+        ref: ray.ObjectRef = method(seat.actor).remote(*given)
+        return ref
+
+    return submit
+
+
+class Conductor(Parties):
+    """Shares, deals, and asks the server, which sits in the only place of ``server``."""
+
+    def __init__(self, num_workers: int, server: Seats) -> None:
+        self.num_workers = num_workers
+        self._server = server
+        self._shared: dict[Hashable, Handle] = {}
+
+    def share(self, key: Hashable, value: object) -> Handle:
+        if key not in self._shared:
+            self._shared[key] = Handle(key, value)
+        require_same(key, self._shared[key].value, value)
+        return self._shared[key]
+
+    def deal(self, handle: Handle, piece: Function, num_items: int) -> Shared:
+        if handle.dealt is None:
+            parts = tuple(handle.put(piece(handle.value, items)) for items in blocks(num_items, self.num_workers))
+            handle.dealt = Shared(f"{handle.key}.dealt", parts, dealt=True)
+        return handle.dealt
+
+    def forget(self, handle: Handle) -> None:
+        if self._shared.pop(handle.name, None) is not None:
+            for server, shared in itertools.product(self._server.known(), filter(None, (handle.sent, handle.dealt))):
+                server.forget.remote(shared.key)
+
+    def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
+        return self._server.values([self._asked(lambda server: server.train, function, path, *args)])[0]
+
+    def on_server(self, function: Function, *args: object) -> Any:
+        return self._server.values([self._asked(lambda server: server.judge, function, *args)])[0]
+
+    def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
+        asked = (self._asked(lambda server: server.distances, function, task, *args) for task in tasks)
+        running = list(itertools.islice(asked, 2 * self.num_workers))
+        while running:
+            [value] = self._server.values(running[:1])
+            running = [*running[1:], *itertools.islice(asked, 1)]
+            yield value
+
+    def _asked(self, method: Callable[[ActorHandle], ActorMethod], *args: object) -> Asked:
+        return self._server.ask(0, call_of(method, *args))
+
+    def close(self) -> None:
+        for handle in list(self._shared.values()):
+            self.forget(handle)
+
+
+class Curator(Actor):
     """``curator-k``: holds whole graphs, and computes one cell at a time.
 
     In a cell with a trusted curator it *is* that curator: it trains on the whole graph in this process, and no message leaves
@@ -16,10 +115,10 @@ class Curator(Holder):
     model, and measures it on the test nodes; all rounds run at ``client-k`` and ``server``.
     """
 
-    def __init__(self, gpus: float, start: tuple[tuple[str, ...], int], places: Places) -> None:
+    def __init__(self, gpus: float, start: Start, places: Places) -> None:
         super().__init__(gpus, start)
         self._places = places
 
     def cell(self, function: Function, *task: object) -> Any:
         """``function(engine, *task)``: a whole cell; ``engine()`` makes a runtime at the federation's clients and server."""
-        return self.compute(function, lambda: Conductor(self._places), *task)[0]
+        return self.compute(function, lambda: Conductor(self._places.num, Seats(self._places.names("server"))), *task)[0]

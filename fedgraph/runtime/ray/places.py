@@ -1,4 +1,9 @@
-"""Where the actors of a run stand and what they are called: one place for each client, with its CPU and its share of GPUs.
+"""Where the actors of a run stand, what they are called, and which share of a GPU each has.
+
+There is one place for each client, with its CPU and its share of GPUs. Where GPUs are wanted, every place gets an equal share
+of one, or several whole ones, on the machine where its CPU is; a share must divide one GPU, because no actor can have two
+halves. How many places there are is arithmetic on what the cluster says it has, so a wish that cannot be met is refused before
+anybody waits.
 
 In every place stand three actors: a client, a curator and, where pairs are solved, a process of the server. They divide the
 place's CPU and its GPU: clients get half of it, the other two a quarter each; where a place has several whole GPUs, the client
@@ -6,19 +11,85 @@ has all but one. The server itself works on a CPU of the driver's machine.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import ray
 from ray.actor import ActorHandle
-from ray.util.placement_group import PlacementGroup
+from ray.util import list_named_actors
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
+from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime.ray.client import Start
+
+MOST_PER_GPU = 4  # places that share one GPU where nobody says how many: each holds a context of some 500 MB
 SECONDS_TO_FREE_A_NAME = 20.0
+SECONDS_TO_PLACE = 15.0  # until it is said that others use what was asked for
 SHARE = {"client": 0.5, "curator": 0.25, "server-pairs": 0.25}
 
 
-Start: TypeAlias = tuple[tuple[str, ...], int]  # modules to import, and how often the actor is told something at once
+@dataclass(frozen=True)
+class Node:
+    """One living machine of a cluster, and all that it has (also what is in use)."""
+
+    name: str
+    cpus: float
+    gpus: float
+
+
+def room(nodes: Sequence[Node], gpus_per_worker: float) -> int:
+    """How many places fit, each with one CPU and that share of GPUs."""
+    return sum(min(int(n.cpus), _on_gpus(n.gpus, gpus_per_worker)) for n in nodes)
+
+
+def _on_gpus(gpus: float, share: float) -> int:
+    if share <= 0:
+        return 10**9
+    return int(gpus) * int(1 / share + 1e-9) if share <= 1 else int(gpus / share + 1e-9)
+
+
+def choose_workers(nodes: Sequence[Node], workers: int | None, gpus_per_worker: float | None) -> tuple[int, float]:
+    """(workers, GPUs for each). ``RuntimeFailure`` in one line that names what is there and what was asked.
+
+    workers None: one per CPU; where GPUs are used one per CPU of the machines that have them, at most ``MOST_PER_GPU`` for
+    each GPU. gpus_per_worker None: the largest share with which all workers fit, 0 where the cluster has no GPU.
+    """
+    if gpus_per_worker is not None and gpus_per_worker > 1 and gpus_per_worker % 1:
+        raise RuntimeFailure(f"runtime.gpus_per_worker is {gpus_per_worker:g}; allowed: a share of one GPU, or whole GPUs")
+    largest = int(max(n.gpus for n in nodes))
+    least = gpus_per_worker if gpus_per_worker is not None else 1 / MOST_PER_GPU if largest else 0.0
+    count = workers or max(1, room(nodes, least))
+    shares = [least]
+    if gpus_per_worker is None and largest:
+        shares = [*map(float, range(largest, 0, -1)), *(1 / k for k in range(2, count + 1))]
+    share = next((share for share in shares if room(nodes, share) >= count), shares[-1])
+    _require_room(nodes, count, share)
+    return count, share
+
+
+def _require_room(nodes: Sequence[Node], workers: int, gpus_per_worker: float) -> None:
+    """``RuntimeFailure`` where the workers do not fit."""
+    fit, there = room(nodes, gpus_per_worker), in_words(nodes)
+    if workers <= fit:
+        return
+    if room(nodes, 0.0) < workers:
+        raise RuntimeFailure(
+            f"runtime.workers is {workers}; allowed here: at most {room(nodes, 0.0)}, one for each CPU; there is {there}"
+        )
+    asked = f"{gpus_per_worker:g} GPU" if gpus_per_worker else "no GPU"
+    raise RuntimeFailure(
+        f"runtime: {workers} workers with 1 CPU and {asked} each were asked for, and {fit} of them fit; there is {there}; "
+        "ask for fewer workers, a smaller gpus_per_worker, or 0 to work on CPUs"
+    )
+
+
+def in_words(nodes: Sequence[Node]) -> str:
+    """``2 machines: a (4 CPU, 1 GPU), b (4 CPU)``."""
+    each = [f"{n.name} ({n.cpus:g} CPU{f', {n.gpus:g} GPU' if n.gpus else ''})" for n in nodes]
+    more = f" and {len(each) - 6} more" if len(each) > 6 else ""
+    return f"{len(each)} machine{'s' if len(each) != 1 else ''}: {', '.join(each[:6])}{more}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +102,12 @@ class Places:
     prefix: str
     node: str
 
-    def name(self, kind: str, slot: int | None) -> str:
-        """As ``ray list actors`` shows it: ``client-0``; ``server`` for the one without a place."""
-        return self.prefix + (kind if slot is None else f"{kind}-{slot}")
+    def names(self, kind: str) -> tuple[str, ...]:
+        """As ``ray list actors`` shows them: ``client-0`` and so on; ``server`` for the one without a place."""
+        return tuple(self.prefix + (kind if kind == "server" else f"{kind}-{slot}") for slot in range(self.num_of(kind)))
+
+    def num_of(self, kind: str) -> int:
+        return 1 if kind == "server" else self.num
 
     def gpus_of(self, kind: str) -> float:
         """The share of GPUs that an actor of this kind gets. Ray knows parts of one GPU, or whole ones."""
@@ -43,31 +117,52 @@ class Places:
             return self.gpus * SHARE[kind]
         return self.gpus - 1 if kind == "client" else 0.5
 
-    def start(self, what: type, kind: str, slot: int | None, start: Start, *more: object) -> ActorHandle:
-        """The actor in this place. One whose predecessor has just died waits until Ray has freed the name."""
-        gpus = self.gpus_of(kind)
+    def start(self, what: type, kind: str, slot: int, start: Start, heard: Sequence[Sequence[Any]]) -> ActorHandle:
+        """The actor in this place, which is told what was ``heard`` so far.
+
+        Raises: ``ValueError`` where its predecessor has died and Ray has not freed the name after some seconds.
+        """
         threads = {"life": 1, "trainings": self.num + 2, "pairs": self.num} if kind == "server" else {"life": 1}
         remote: Any = ray.remote  # its types know no concurrency groups
         actor = remote(concurrency_groups={"life": 1, "trainings": 1, "pairs": 1} | threads)(what)
-        where: NodeAffinitySchedulingStrategy | PlacementGroupSchedulingStrategy = NodeAffinitySchedulingStrategy(
-            self.node, soft=False
-        )
-        if slot is not None:
-            where = PlacementGroupSchedulingStrategy(self.room, slot)
+        beside_driver = NodeAffinitySchedulingStrategy(self.node, soft=False)
         options = {
-            "name": self.name(kind, slot),
+            "name": self.names(kind)[slot],
             "num_cpus": SHARE.get(kind, 0),
-            "num_gpus": gpus,
-            "scheduling_strategy": where,
+            "num_gpus": self.gpus_of(kind),
+            "scheduling_strategy": beside_driver if kind == "server" else PlacementGroupSchedulingStrategy(self.room, slot),
             "max_restarts": 0,
             "max_task_retries": 0,
         }
+        more = () if kind == "client" else (self,)
         until = time.monotonic() + SECONDS_TO_FREE_A_NAME
         while True:
             try:
-                handle: ActorHandle = actor.options(**options).remote(gpus, start, *more)
-                return handle
+                handle: ActorHandle = actor.options(**options).remote(self.gpus_of(kind), (start[0], len(heard)), *more)
+                break
             except ValueError:  # the name is taken
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.05)
+        for lesson in heard:
+            handle.hear.remote(*lesson)
+        return handle
+
+
+def reserve(num: int, gpus: float, there: Sequence[Node]) -> Places:
+    """Room for every place. ``RuntimeFailure`` where others use it: it says what is there, what is free, what was asked."""
+    group = placement_group([{"CPU": 1.0} | ({"GPU": gpus} if gpus else {})] * num, strategy="PACK")
+    if not group.wait(SECONDS_TO_PLACE):
+        remove_placement_group(group)
+        each = "1 CPU" + (f" and {gpus:g} GPU" if gpus else "")
+        left = ray.available_resources()
+        raise RuntimeFailure(
+            f"{num} workers with {each} each find no room: there is {in_words(there)}, and others use it, free now: "
+            f"{left.get('CPU', 0.0):g} CPU and {left.get('GPU', 0.0):g} GPU; wait for them, or ask for fewer workers "
+            "(runtime.workers)"
+        )
+    taken, number = list_named_actors(), 1
+    while any(name.startswith(f"run-{number}/") or (number == 1 and "/" not in name) for name in taken):
+        number += 1
+    prefix = "" if number == 1 else f"run-{number}/"
+    return Places(num, gpus, group, prefix, ray.get_runtime_context().get_node_id())

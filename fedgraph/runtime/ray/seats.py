@@ -1,8 +1,11 @@
-"""Calls of actors that may die: whoever asks finds the next one in the same place, and asks again.
+"""The places of actors: who sits in each, what they hold, and calls that are made again where somebody died.
 
-The driver watches all actors and fills the place of a dead one (``pool``), under the same name. Here, at whoever calls, a lost
-call is made again: at the actor that has the name now, and until that one is ready at any other of the same kind. Every
-random stream is named by client and round, so a repeated call draws the same noise and gives the same bytes.
+Places are fixed when a run starts; who sits in one may change. Whoever fills the places of a kind (``start``) also watches
+them: an actor counts as dead when Ray says so (its process or its machine is gone), or when it gives no sign of life for
+``silence`` seconds, and its place is filled again, under the same name, as soon as some machine has room. Everybody else finds
+an actor by its name. A call that is lost is made again, at the actor that has the name now, and until that one is ready at any
+other of the same kind. Every random stream is named by client and round, so a repeated call draws the same noise and gives the
+same bytes.
 
 A call may be lost ``MOST_LOSSES`` times; then its work itself is what kills processes (memory, a crash in compiled code), and
 that is said in one line. Nothing waits without a limit.
@@ -29,9 +32,11 @@ from ray.exceptions import (
 )
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.ray.holder import Kept, Shared
+from fedgraph.runtime.ray.client import About, Kept, Shared
 
 MOST_LOSSES = 4
+MOST_FAILED_STARTS = 3  # in a row, of one place
+SECONDS_TO_START = 360.0  # of a process that imports torch, on a busy machine
 SECONDS_TO_FIND = 400.0  # an actor in a place: its machine may have died, and its process imports torch
 SECONDS_TO_MEET = 60.0  # the actor that first has a place
 SECONDS_BETWEEN_LOOKS = 0.05
@@ -64,20 +69,24 @@ def in_a_line(error: BaseException) -> str:
 
 @dataclass(eq=False)
 class Seat:
-    """One actor as a caller sees it.
+    """One actor in its place, as this process sees it.
 
     Args:
-        first: its first sign of life, on its way.
+        sign: of life, on its way (``Actor.pulse``).
+        since: when it was asked for.
         alone: until then nobody else does its work; later others do while it is not ready.
-        told: the keys of what it holds.
+        about: what it said of itself once it was ready; None until then.
+        held: the keys of what it holds.
+        why: it is dead, and this is why.
     """
 
     actor: ActorHandle
-    first: ray.ObjectRef
+    sign: ray.ObjectRef
+    since: float
     alone: float = 0.0
-    told: set[str] = field(default_factory=set)
-    ready: bool = False
-    why: str = ""  # it is dead, and this is why
+    about: About | None = None
+    held: set[str] = field(default_factory=set)
+    why: str = ""
 
 
 @dataclass(eq=False)
@@ -96,23 +105,32 @@ class Seats:
 
     Args:
         names: of the actors, place by place.
-        idle: told about once a second while a call is waited for; None waits in one go.
         start: fills a place that nobody else fills.
+        idle: told about once a second while a call is waited for; None waits in one go.
+        silence: seconds without a sign of life that count as death; None: nobody is asked again for one.
+        welcome: raises where an actor is not what it should be.
     """
 
     def __init__(
-        self, names: Sequence[str], idle: Callable[[], None] | None = None, start: Callable[[int], ActorHandle] | None = None
+        self,
+        names: Sequence[str],
+        start: Callable[[int], ActorHandle] | None = None,
+        idle: Callable[[], None] | None = None,
+        silence: float | None = None,
+        welcome: Callable[[About], None] = lambda about: None,
     ) -> None:
-        self._names, self._idle, self._start = tuple(names), idle, start
+        self.names, self.lost = tuple(names), 0
+        self._start, self._idle, self._silence, self._welcome = start, idle, silence, welcome
         self._seats: list[Seat | None] = [None] * len(names)
+        self._failed = [0] * len(names)  # starts in a row
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self.names)
 
     def ask(self, slot: int, submit: Callable[[Seat], ray.ObjectRef]) -> Asked:
         """Begin a call at whoever does the work of this place."""
-        seat = self._at(slot)
+        seat = self._worker(slot)
         return Asked(slot, submit, seat, submit(seat))
 
     def values(self, asked: Sequence[Asked]) -> list[Any]:
@@ -123,37 +141,6 @@ class Seats:
             except RayError:  # of any of them: look at each
                 pass
         return [self._value(a) for a in asked]
-
-    def tell(self, call: Callable[[ActorHandle], object]) -> None:
-        """Begin a call of every actor that is known, and wait for none."""
-        with self._lock:
-            for seat in filter(None, self._seats):
-                call(seat.actor)
-
-    def known(self) -> list[ActorHandle]:
-        """The actors that were asked before and are not known to be dead."""
-        with self._lock:
-            return [seat.actor for seat in self._seats if seat is not None and not seat.why]
-
-    def hand(self, seat: Seat, slot: int, value: object) -> object:
-        """What stands for ``value`` in a message to ``seat``, which receives it first where it does not hold it."""
-        if not isinstance(value, Shared):
-            return value
-        key = f"{value.key}@{slot}" if value.dealt else value.key
-        with self._lock:
-            if key not in seat.told:
-                seat.actor.hold.remote(key, value.refs[slot if value.dealt else 0])
-                seat.told.add(key)
-        return Kept(key)
-
-    def forget(self, key: str) -> None:
-        """Every actor drops the value, and its pieces."""
-        with self._lock:
-            for seat in filter(None, self._seats):
-                keys = [told for told in seat.told if told == key or told.rpartition("@")[0] == key]
-                if keys:
-                    seat.told.difference_update(keys)
-                    seat.actor.drop.remote(keys)
 
     def _value(self, asked: Asked) -> Any:
         while True:
@@ -170,52 +157,141 @@ class Seats:
         if self._idle is not None:
             self._idle()
         asked.losses += 1
-        asked.seat.why = asked.seat.why or in_a_line(error)
+        self._bury(asked.seat, in_a_line(error))
         if asked.losses >= MOST_LOSSES:
-            kind = self._names[asked.slot].rpartition("/")[2].partition("-")[0]
+            kind = self.names[asked.slot].rpartition("/")[2].partition("-")[0]
             raise Deadly(f"{asked.losses} {kind} actors died of it, the last one: {in_a_line(error)}") from None
-        asked.seat = self._at(asked.slot)
+        asked.seat = self._worker(asked.slot)
         asked.ref = asked.submit(asked.seat)
 
-    def _at(self, slot: int) -> Seat:
+    def known(self) -> list[ActorHandle]:
+        """The actors that are not known to be dead."""
+        with self._lock:
+            return [seat.actor for seat in self._seats if seat is not None and not seat.why]
+
+    def living(self) -> dict[str, About]:
+        """What each actor that is alive has said of itself, by its name."""
+        seats = [(name, self.look(slot)) for slot, name in enumerate(self.names) if self._seats[slot] is not None]
+        return {name: seat.about for name, seat in seats if seat is not None and seat.about is not None}
+
+    def hand(self, seat: Seat, slot: int, value: object) -> object:
+        """What stands for ``value`` in a message to ``seat``, which receives it first where it does not hold it."""
+        if not isinstance(value, Shared):
+            return value
+        key = f"{value.key}@{slot}" if value.dealt else value.key
+        with self._lock:
+            if key not in seat.held:
+                seat.actor.hold.remote(key, value.refs[slot if value.dealt else 0])
+                seat.held.add(key)
+        return Kept(key)
+
+    def forget(self, key: str) -> None:
+        """Every actor drops the value, and its pieces."""
+        with self._lock:
+            for seat in filter(None, self._seats):
+                if keys := [held for held in seat.held if held == key or held.rpartition("@")[0] == key]:
+                    seat.held.difference_update(keys)
+                    seat.actor.drop.remote(keys)
+
+    def fill(self, most: int | None = None) -> None:
+        """The first ``most`` places (None: all) are filled, where nobody has been there yet."""
+        with self._lock:
+            for slot in range(len(self))[:most]:
+                if self._seats[slot] is None:
+                    self._fill(slot)
+
+    def is_ready(self, slot: int) -> bool:
+        """Whether the actor of this place has started and heard all that it was to hear."""
+        seat = self.look(slot)
+        return seat is not None and seat.about is not None
+
+    def watch(self, seconds: float = 0.0) -> None:
+        """Look at every place that was filled, and fill those of the dead. seconds: to wait for signs of life.
+
+        Raises: ``RuntimeFailure`` where nobody of this kind can be started.
+        """
+        with self._lock:
+            slots = [slot for slot, seat in enumerate(self._seats) if seat is not None]
+            for slot in slots:
+                self.look(slot)
+            if signs := [seat.sign for seat in self._seats if seconds and seat is not None and seat.about and not seat.why]:
+                ray.wait(signs, num_returns=len(signs), timeout=seconds)
+            for slot in slots if seconds else ():
+                self.look(slot)
+            filled = [(seat, failed) for seat, failed in zip(self._seats, self._failed, strict=True) if seat is not None]
+            if filled and all(seat.why and failed >= MOST_FAILED_STARTS for seat, failed in filled):
+                kind = self.names[0].rpartition("/")[2].partition("-")[0]
+                raise RuntimeFailure(f"no {kind} is left: {filled[0][0].why}; {GO_ON}")
+
+    def look(self, slot: int) -> Seat | None:
+        """Who sits in a place now; None where nobody does."""
+        with self._lock:
+            seat = self._seats[slot]
+            if seat is None or seat.why:
+                self._fill(slot)
+                seat = self._seats[slot]
+            if seat is None or seat.why:
+                return None
+            if seat.about is None or self._silence is not None:
+                self._listen(slot, seat)
+            return None if seat.why else seat
+
+    def _fill(self, slot: int) -> None:
+        """Somebody is started for a place, or found there."""
+        before = self._seats[slot]
+        if self._failed[slot] >= MOST_FAILED_STARTS:
+            return
+        self._failed[slot] += self._start is not None  # until it is ready
+        try:
+            actor = ray.get_actor(self.names[slot]) if self._start is None else self._start(slot)
+        except ValueError:  # nobody has the name, or the dead one has it still
+            return
+        if before is None or actor._actor_id != before.actor._actor_id:
+            now = time.monotonic()
+            alone = now + SECONDS_TO_MEET if before is None else 0.0
+            self._seats[slot] = Seat(actor, actor.pulse.remote(), now, alone)
+
+    def _listen(self, slot: int, seat: Seat) -> None:
+        now = time.monotonic()
+        if ray.wait([seat.sign], timeout=0)[0]:
+            try:
+                said = ray.get(seat.sign)
+            except RayError as error:
+                self._bury(seat, in_a_line(error))
+                return
+            if said is not None and seat.about is None:
+                self._welcome(said)
+                seat.about, self._failed[slot] = said, 0
+            seat.sign, seat.since = seat.actor.pulse.remote(), now
+        elif self._silence is not None and now - seat.since > (self._silence if seat.about else SECONDS_TO_START):
+            self._bury(seat, f"no sign of life for {now - seat.since:.0f} s")
+
+    def _bury(self, seat: Seat, why: str) -> None:
+        """What was given to it is lost; whatever it still does is not looked at."""
+        with self._lock:
+            if not seat.why:
+                seat.why = why or "it died"
+                self.lost += seat.about is not None
+                if self._start is not None:
+                    ray.kill(seat.actor, no_restart=True)
+
+    def _worker(self, slot: int) -> Seat:
         """Who does the work of a place now: its own actor, or while it has none another one of the same kind."""
         until = time.monotonic() + SECONDS_TO_FIND
         while True:
             with self._lock:
-                own = self._own(slot)
-                if own is not None and own.ready:
+                own = self.look(slot)
+                if own is not None and own.about is not None:
                     return own
                 if own is None or time.monotonic() > own.alone:
-                    for other in self._seats:
-                        if other is not None and other is not own and other.ready and not other.why:
+                    for other in filter(None, self._seats):
+                        if other is not own and other.about is not None and not other.why:
                             return other
             if time.monotonic() > until:
-                why = own.why if own is not None else "nobody has its place"
-                raise RuntimeFailure(f"{self._names[slot]} does not answer ({why}); {GO_ON}")
-            if self._idle is not None:
-                self._idle()
+                raise RuntimeFailure(f"{self.names[slot]} does not answer ({self._why(slot)}); {GO_ON}")
+            (self._idle or self.watch)()
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
-    def _own(self, slot: int) -> Seat | None:
+    def _why(self, slot: int) -> str:
         seat = self._seats[slot]
-        if seat is None or seat.why:
-            found = self._found(slot)
-            if found is None or (seat is not None and found._actor_id == seat.actor._actor_id):
-                return seat if seat is not None and not seat.why else None
-            alone = time.monotonic() + SECONDS_TO_MEET if seat is None else 0.0
-            seat = self._seats[slot] = Seat(found, found.pulse.remote(), alone)
-        if not seat.ready and ray.wait([seat.first], timeout=0)[0]:
-            try:
-                seat.ready = ray.get(seat.first)
-                if not seat.ready:  # it has not heard all that it was to hear
-                    seat.first = seat.actor.pulse.remote()
-            except RayError as error:
-                seat.why = in_a_line(error)
-                return None
-        return seat
-
-    def _found(self, slot: int) -> ActorHandle | None:
-        try:
-            return ray.get_actor(self._names[slot])
-        except ValueError:
-            return None if self._start is None else self._start(slot)
+        return "nobody has its place" if seat is None else seat.why or "no sign of life"

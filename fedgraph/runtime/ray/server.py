@@ -14,19 +14,49 @@ from typing import Any
 import numpy as np
 import ray
 from ray.actor import ActorHandle
+from ray.util.metrics import Counter, Gauge
 
 from fedgraph.runtime.base import Clients, Function, Value, blocks
 from fedgraph.runtime.counts import Count, Path, Tally
-from fedgraph.runtime.ray.holder import Holder, Shared
-from fedgraph.runtime.ray.meters import Meters
+from fedgraph.runtime.ray.client import Actor, Shared, Start
 from fedgraph.runtime.ray.places import Places
 from fedgraph.runtime.ray.seats import Seat, Seats
 
 SECONDS_TO_HEAR = 60.0
 BYTES_INLINE = 2 * 1024**2  # of a model: a larger one goes to the object store once, and not to each client by itself
+TAGS = ("task", "cell")
+COUNTED = {
+    "rounds": "Rounds that the server merged",
+    "messages": "Messages of clients to the server",
+    "bytes_up": "Bytes of arrays from clients to the server",
+    "bytes_down": "Bytes of arrays from the server to clients",
+}
 
 
-class Server(Holder):
+class Meters:
+    """Counters for Ray's dashboard and for Prometheus: rounds, messages and bytes of trainings, ε of finished cells."""
+
+    def __init__(self) -> None:
+        self._counters = {name: Counter(f"fedgraph_{name}", said, TAGS) for name, said in COUNTED.items()}
+        self._epsilon = Gauge("fedgraph_epsilon", "Provable epsilon of a finished cell, where it has one", TAGS)
+
+    def add(self, path: Path, count: Count) -> None:
+        """One more part of what the training ``path`` cost, as the server knows it."""
+        for name, counter in self._counters.items():
+            if (value := vars(count)[name]) > 0:
+                counter.inc(value, _tags(path))
+
+    def set_epsilon(self, path: Path, epsilon: float) -> None:
+        """The cell ``path`` is finished, as the driver knows it."""
+        self._epsilon.set(epsilon, _tags(path))
+
+
+def _tags(path: Path) -> dict[str, str]:
+    """Ray takes ASCII alone; labels may be anything."""
+    return {k: v.encode("ascii", "backslashreplace").decode() for k, v in zip(TAGS, (path[0], "/".join(path[1:])), strict=True)}
+
+
+class Server(Actor):
     """``server``: leads the trainings, and compares, clusters and classifies what was released. It holds no subgraph.
 
     Several trainings go on at a time, each in a thread of its own: while one waits for its clients, another one's round is
@@ -39,34 +69,25 @@ class Server(Holder):
     =============  ================================================================================================
     """
 
-    def __init__(self, gpus: float, start: tuple[tuple[str, ...], int], places: Places) -> None:
+    def __init__(self, gpus: float, start: Start, places: Places) -> None:
         super().__init__(gpus, start)
-        self._clients = Seats([places.name("client", slot) for slot in range(places.num)])
-        self._pairs = Seats(
-            [places.name("server-pairs", slot) for slot in range(places.num)],
-            start=self._start,
-        )
-        self._places, self._modules = places, start[0]
+
+        def start_pairs(slot: int) -> ActorHandle:
+            return places.start(Server, "server-pairs", slot, start, list(self._heard))
+
+        self._clients, self._pairs = Seats(places.names("client")), Seats(places.names("server-pairs"), start_pairs)
         self._idle: queue.SimpleQueue[int] = queue.SimpleQueue()
         for slot in range(places.num):
             self._idle.put(slot)
         self._tally, self._meters = Tally(), Meters()
         self._computes = threading.Lock()
 
-    def _start(self, slot: int) -> ActorHandle:
-        """A process for pairs; it is told what this one was told."""
-        heard = list(self._heard)
-        actor = self._places.start(Server, "server-pairs", slot, (self._modules, len(heard)), self._places)
-        for what in heard:
-            actor.hear.remote(*what)
-        return actor
-
     @ray.method(concurrency_group="life")
     def hear(self, function: Function, *args: object) -> None:
         """As every actor; its own processes for pairs hear it, too, before this call ends."""
-        self._learn(function, *args)
-        heard: list[ray.ObjectRef] = [actor.hear.remote(function, *args) for actor in self._pairs.known()]
-        if heard:
+        function(*args)
+        self._heard.append((function, *args))
+        if heard := [actor.hear.remote(function, *args) for actor in self._pairs.known()]:
             ray.wait(heard, num_returns=len(heard), timeout=SECONDS_TO_HEAR)
 
     @ray.method(concurrency_group="trainings")
@@ -84,18 +105,13 @@ class Server(Holder):
     def distances(self, function: Function, task: object, *args: object) -> Any:
         """``function(task, *args)`` in one of the server's own processes."""
         slot = self._idle.get()
+
+        def submit(seat: Seat) -> ray.ObjectRef:
+            ref: ray.ObjectRef = seat.actor.compute.remote(function, task, *[self._pairs.hand(seat, slot, a) for a in args])
+            return ref
+
         try:
-            values = self._pairs.values(
-                [
-                    self._pairs.ask(
-                        slot,
-                        lambda seat: seat.actor.compute.remote(
-                            function, task, *[self._pairs.hand(seat, slot, a) for a in args]
-                        ),
-                    )
-                ]
-            )
-            return values[0][0]
+            return self._pairs.values([self._pairs.ask(slot, submit)])[0][0]
         finally:
             self._idle.put(slot)
 

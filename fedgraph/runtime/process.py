@@ -1,0 +1,113 @@
+"""What holds for every process of a run: one thread, freed memory that stays, and versions that are equal everywhere.
+
+Parallelism comes from actors, so sums do not depend on the machine's cores.
+
+Freed memory stays with the process inside a cell, and goes back to the system after it. glibc gives blocks above 32 MB back at
+once, and the next product asks for them again: on 28 campuses a third of the processor time of a GAP cell went into pages that
+were given back and cleared again. But the next cell asks for other sizes, and free blocks between used ones only add up:
+``benchmarks/campuses.yaml`` took 9.4 GB where nothing was given back.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import importlib.metadata
+import os
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import threadpoolctl
+
+from fedgraph.errors import RuntimeFailure
+
+LARGEST, KEPT = (1 << 31) - 1, 1 << 30  # bytes: a block that still comes from the heap; free bytes at its end that are kept
+LITTLE = 1 << 28  # free bytes that are not worth looking for their pages
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
+_VARIABLES = {"MALLOC_MMAP_THRESHOLD_": LARGEST, "MALLOC_TRIM_THRESHOLD_": KEPT, "MALLOC_ARENA_MAX": 1}
+COMPUTING = ("torch", "numpy", "scipy", "POT", "numba")  # another version of these may give other numbers
+
+
+def use_one_thread() -> None:
+    """Limit torch and the BLAS of this process to one thread. A torch that is imported later reads the variable itself."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if "torch" in sys.modules:
+        import torch
+
+        torch.set_num_threads(1)
+    threadpoolctl.threadpool_limits(1)
+
+
+class _State(ctypes.Structure):
+    """What mallinfo2(3) returns."""
+
+    _names = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+    _fields_ = [(name, ctypes.c_size_t) for name in _names]
+
+
+def keep_freed() -> None:
+    """For this process, from now on; nothing happens where the C library is not glibc, or where its variables say otherwise."""
+    if not any(name in os.environ for name in _VARIABLES):
+        with contextlib.suppress(AttributeError, OSError, TypeError):
+            mallopt = ctypes.CDLL(None).mallopt
+            mallopt(_MMAP_THRESHOLD, LARGEST)
+            mallopt(_TRIM_THRESHOLD, KEPT)
+
+
+def give_back() -> None:
+    """What is free now goes back to the system, where it is much; nothing happens without glibc 2.33 or later."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        library = ctypes.CDLL(None)
+        state = library.mallinfo2
+        state.restype = _State
+        if state().fordblks > LITTLE:
+            library.malloc_trim(ctypes.c_size_t(0))
+
+
+@contextlib.contextmanager
+def kept_by_children() -> Iterator[None]:
+    """For the processes that are started inside the ``with``; one heap for all threads, since further ones have small parts."""
+    own = {} if any(name in os.environ for name in _VARIABLES) else {name: str(value) for name, value in _VARIABLES.items()}
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name in own:
+            os.environ.pop(name, None)
+
+
+@dataclass(frozen=True)
+class Versions:
+    """Of one process. source: a digest over all of fedgraph's ``.py`` files."""
+
+    python: str
+    packages: tuple[tuple[str, str], ...]
+    source: str
+
+
+def own_versions() -> Versions:
+    """Of this process."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    packages = tuple((name, _version(name)) for name in COMPUTING)
+    return Versions(platform.python_version(), packages, digest.hexdigest()[:16])
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name).partition("+")[0]  # +cpu and +cu126 are builds of one version
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def require_equal_versions(here: Versions, others: Sequence[tuple[str, Versions]]) -> None:
+    """``RuntimeFailure`` that names the first machine whose versions differ, and every difference."""
+    for where, there in others:
+        named = (("python", here.python), *here.packages, ("fedgraph's source", here.source))
+        found = {"python": there.python, **dict(there.packages), "fedgraph's source": there.source}
+        if words := "; ".join(f"{name}: driver {a}, worker {found[name]}" for name, a in named if a != found[name]):
+            raise RuntimeFailure(f"the worker on {where} is not what the driver is ({words}); install the same there")
