@@ -22,9 +22,8 @@ from benchmarks import federation_meter as meter
 from benchmarks import federation_work as work
 from fedgraph import runtime
 from fedgraph.federation import client, rounds, server
-from fedgraph.federation.blocks import borders
+from fedgraph.federation.blocks import cut_into_blocks, union
 from fedgraph.federation.messages import Job
-from fedgraph.federation.union import union
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.learning.propagation.propagate import symmetric_with_loops
@@ -106,7 +105,7 @@ def sent_bytes(given: work.Workload, workers: int) -> dict[str, Any]:
     job = Job("bytes", 0, ("bytes",), given.plan)
     model = server.begin(job).model
     total = 0
-    for items in blocks(len(borders(given.partition.num_clients)), workers):
+    for items in blocks(len(cut_into_blocks(given.partition.num_clients)), workers):
         messages = client.run_blocks(items, given.partition, job, model, 0)
         total += sum(value.value.nbytes for message in messages for value in message.released.values())
     return {"bytes_per_round": total}

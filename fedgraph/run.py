@@ -46,10 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status of one invocation; every error is one line on stderr."""
     replace_unprintable()
     args = parser().parse_args(arguments)
-    return guarded(lambda: started(args))
+    return guarded(lambda: run_scenario(args))
 
 
-def started(args: argparse.Namespace) -> int:
+def run_scenario(args: argparse.Namespace) -> int:
     """Exit status of a run with these options."""
     from fedgraph.scenario import read
 

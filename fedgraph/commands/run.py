@@ -11,5 +11,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    status: int = importlib.import_module("fedgraph.run").started(options)
+    status: int = importlib.import_module("fedgraph.run").run_scenario(options)
     return status

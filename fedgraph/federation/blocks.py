@@ -10,6 +10,10 @@ A federation of at most ``FEW`` clients has one client per block, and every mess
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Holding
@@ -18,15 +22,15 @@ from fedgraph.methods.base.seen import FEW, colluding
 from fedgraph.privacy.desk import Summed, summed
 from fedgraph.privacy.lines import Line, Release, fewest_lines
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Partition
+from fedgraph.types import Partition, Subgraph
 
 MOST, CLIENTS_PER_BLOCK = 256, 256
 
 
-def borders(num_clients: int) -> tuple[range, ...]:
+def cut_into_blocks(num_clients: int) -> tuple[range, ...]:
     """The clients of each block. Beyond ``FEW`` clients the number of blocks is a power of two.
 
-    >>> borders(3), len(borders(17)), len(borders(10_000))
+    >>> cut_into_blocks(3), len(cut_into_blocks(17)), len(cut_into_blocks(10_000))
     ((range(0, 1), range(1, 2), range(2, 3)), 16, 32)
     """
     count = num_clients
@@ -40,7 +44,7 @@ def borders(num_clients: int) -> tuple[range, ...]:
 
 def piece(partition: Partition, blocks: Sequence[int]) -> Holding:
     """What the actor that has these blocks of clients holds."""
-    cut = borders(partition.num_clients)
+    cut = cut_into_blocks(partition.num_clients)
     return Holding({client: partition.subgraphs[client] for block in blocks for client in cut[block]})
 
 
@@ -119,3 +123,45 @@ def _require_alike(message: ClientMessage, known: dict[str, Summed]) -> None:
                 f"round {message.round}: only arrays of one shape can be added; {name!r} of client {message.client} has shape "
                 f"{value.value.shape}, others {known[name].value.shape}"
             )
+
+
+def union(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
+    """Many clients' subgraphs as one, for methods that compute the clients of a block together.
+
+    Returns: (the disjoint union, starts: int64 [k + 1]); ``subgraphs[i]`` has the rows ``starts[i]`` … ``starts[i + 1] − 1``.
+
+    A node that two clients hold is there twice, without an edge between the two. ``client`` is the first one's number;
+    there is no centre.
+    """
+    first = subgraphs[0]
+    if len(subgraphs) == 1:
+        return first, np.array([0, first.graph.num_nodes], dtype=np.int64)
+    graphs = [s.graph for s in subgraphs]
+    starts = np.concatenate([[0], np.cumsum([g.labels.size for g in graphs])]).astype(np.int64)
+    validation = None
+    if any(g.validation is not None for g in graphs):
+        parts = [np.full_like(g.labels, -1) if g.validation is None else g.validation for g in graphs]
+        validation = np.concatenate(parts)
+    cuts = [s.cut + np.array([at, 0]) for s, at in zip(subgraphs, starts, strict=False) if s.cut is not None]
+    graph = replace(
+        first.graph,
+        adjacency=_stacked([g.adjacency for g in graphs], starts[:-1], int(starts[-1])),
+        features=_stacked([g.features for g in graphs], np.zeros(len(graphs), np.int64), first.graph.num_features),
+        labels=np.concatenate([g.labels for g in graphs]),
+        owner=None,
+        masks=(),
+        validation=validation,
+    )
+    nodes = np.concatenate([s.nodes for s in subgraphs])
+    return Subgraph(first.client, graph, nodes, None, np.concatenate(cuts) if cuts else None), starts
+
+
+def _stacked(matrices: Sequence[sp.csr_array], shifts: np.ndarray, columns: int) -> sp.csr_array:
+    """Rows of all, one matrix under the other, the columns of each moved by its shift."""
+    counts = np.array([m.indptr[-1] for m in matrices], dtype=np.int64)
+    rows = np.concatenate([np.diff(m.indptr) for m in matrices])
+    indptr = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
+    indices = np.concatenate([m.indices[: m.indptr[-1]] for m in matrices]).astype(np.int64) + np.repeat(shifts, counts)
+    data = np.concatenate([m.data[: m.indptr[-1]] for m in matrices])
+    width = np.int32 if max(columns, indptr[-1]) < 2**31 else np.int64
+    return sp.csr_array((data, indices.astype(width), indptr.astype(width)), shape=(rows.size, columns))

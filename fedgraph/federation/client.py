@@ -1,17 +1,16 @@
 """One round at the clients that a worker holds: block by block, each client alone or all of a block at once."""
 
 import dataclasses
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fedgraph.errors import FedgraphError, RuntimeFailure
-from fedgraph.federation.asynchronous import Stale
-from fedgraph.federation.blocks import added, adds_up, borders, of_clients
+from fedgraph.federation.blocks import added, adds_up, cut_into_blocks, of_clients, union
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Holding, Job
+from fedgraph.federation.participation import Stale
 from fedgraph.federation.secure.client import Board, hide, merge_boards
-from fedgraph.federation.union import union
 from fedgraph.methods.base import Plan, Streams, block_path, client_path, kinds
 from fedgraph.privacy.desk import Desk, Released, summed
 from fedgraph.privacy.ledger import account_name
@@ -39,9 +38,9 @@ def run_blocks(
     boards: of public keys, where masks hide what they send.
     """
     board = merge_boards(boards)
-    cut = borders(job.plan.facts.sizes.num_clients)
+    cut = cut_into_blocks(job.plan.facts.sizes.num_clients)
     if not adds_up(job.plan):
-        return [_run_client(c, held, job, model, round_, board) for b in blocks for c in _answering(job, cut[b], round_)]
+        return [message for b in blocks for message in _one_by_one(cut[b], held, job, model, round_, board)]
     return added([_run_block(block, cut[block], held, job, model, round_, board) for block in blocks])
 
 
@@ -62,11 +61,6 @@ def leave(blocks: Sequence[int], job: Job) -> None:
         by_job.pop(job.key, None)
 
 
-def _answering(job: Job, clients: Sequence[int], round_: int) -> Sequence[int]:
-    """Those of ``clients`` that answer in the round."""
-    return clients if job.attendance is None else job.attendance.clients(round_, clients)
-
-
 def computes_together(plan: Plan) -> bool:
     """Whether the clients of a block are computed, and noised, at once: where their sum is all that anybody sees of them.
 
@@ -80,24 +74,33 @@ def computes_together(plan: Plan) -> bool:
     return able and adds_up(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
 
 
+def _one_by_one(clients: range, held: Held, job: Job, model: Model, round_: int, board: Board) -> Iterator[ClientMessage]:
+    """The messages of those of ``clients`` that answer in the round."""
+    answering = clients if job.attendance is None else job.attendance.clients(round_, clients)
+    return (_run_client(client, held, job, model, round_, board) for client in answering)
+
+
 def _run_block(block: int, clients: range, held: Held, job: Job, model: Model, round_: int, board: Board) -> BlockMessage:
-    method = kinds.method(job.plan.method)
-    one_by_one = (_run_client(client, held, job, model, round_, board) for client in _answering(job, clients, round_))
+    one_by_one = _one_by_one(clients, held, job, model, round_, board)
     try:
-        work = _together(job, held, block, clients, method) if job.attendance is None else None
-        entries, released = (
-            ([], {}) if work is None or isinstance(model, Stale) else _at_once(clients, work, job, model, round_)
-        )
+        work = _together(job, held, block, clients) if job.attendance is None else None
+        at_once = None if work is None or isinstance(model, Stale) else _at_once(clients, work, job, model, round_)
     except Exception as error:
         for _ in one_by_one:  # the client that fails is named; the messages of the others are dropped
             pass
-        what = str(error) if isinstance(error, FedgraphError) else f"{type(error).__name__}: {error}"
-        kind = type(error) if isinstance(error, FedgraphError) else RuntimeFailure
-        raise kind(f"{job.plan.method}, clients {clients[0]} … {clients[-1]}, round {round_}: {what}") from error
-    if work is None:
+        raise _named(error, f"{job.plan.method}, clients {clients[0]} … {clients[-1]}, round {round_}") from error
+    if at_once is None:
         return of_clients(block, one_by_one, round_)
+    entries, released = at_once
     sums = {name: summed(None, value) for name, value in released.items()}
     return BlockMessage(block, 1, round_, sums, len(clients), fewest_lines(entries))
+
+
+def _named(error: Exception, where: str) -> FedgraphError:
+    """The error with its place; one that nobody foresaw as a ``RuntimeFailure``."""
+    if isinstance(error, FedgraphError):
+        return type(error)(f"{where}: {error}")
+    return RuntimeFailure(f"{where}: {type(error).__name__}: {error}")
 
 
 def _at_once(
@@ -107,7 +110,7 @@ def _at_once(
     method = kinds.method(job.plan.method)
     streams = Streams(job.root, block_path(job.stream, clients[0], clients[-1], round_), job.fingerprint)
     own, noise = job.plan.schedule.of_client(clients[0]), streams.generator("noise")
-    desk = Desk(_cell(job), clients[0], round_, own, noise, together=clients)
+    desk = Desk(account_name(job.stream), clients[0], round_, own, noise, together=clients)
     released = (method.OFFERS.together or method.client)(job.plan, work, model, round_, streams, desk)
     return desk.entries, released
 
@@ -118,9 +121,9 @@ def _plans_alike(plan: Plan, clients: range) -> bool:
     return all(releases == own[0] for releases in own)
 
 
-def _together(job: Job, held: Held, block: int, clients: range, method: kinds.Method) -> Any:
+def _together(job: Job, held: Held, block: int, clients: range) -> Any:
     """What is prepared for all of ``clients`` at once; None where each works alone."""
-    kept = _kept(_workspaces, job.key)
+    kept, method = _kept(_workspaces, job.key), kinds.method(job.plan.method)
     key = ("block", block)
     if key not in kept:
         kept[key] = None
@@ -132,40 +135,32 @@ def _together(job: Job, held: Held, block: int, clients: range, method: kinds.Me
 
 
 def _run_client(client: int, held: Held, job: Job, model: Model, round_: int, board: Board) -> ClientMessage:
-    method = kinds.method(job.plan.method)
+    def streams_of(which: int) -> Streams:
+        return Streams(job.root, client_path(job.stream, client, which), job.fingerprint)
+
+    method, streams, scale = kinds.method(job.plan.method), streams_of(round_), 1.0
     try:
-        work = _workspace(job, held, client, method)
-        streams = _streams(job, client, round_)
-        scale = 1.0
+        kept = _kept(_workspaces, job.key)
+        if client not in kept:
+            kept[client] = method.prepare(job.plan, held.subgraphs[client])
         if isinstance(model, Stale):
             model, scale = model.of(client)
         desk = Desk(
-            _cell(job),
+            account_name(job.stream),
             client,
             round_,
             job.plan.schedule.of_client(client),
             streams.generator("noise"),
-            earlier=lambda before: _streams(job, client, before).generator("noise"),
+            earlier=lambda before: streams_of(before).generator("noise"),
             released=_kept(_digests, job.key).setdefault(client, {}),
             scale=scale,
         )
-        released = method.client(job.plan, work, model, round_, streams, desk)
+        released = method.client(job.plan, kept[client], model, round_, streams, desk)
         if job.masks is not None:
             released = hide(job, client, round_, released, board)
         return ClientMessage(client, round_, released, tuple(desk.entries))
-    except FedgraphError as error:
-        raise type(error)(f"{job.plan.method}, client {client}, round {round_}: {error}") from error
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
-        raise RuntimeFailure(f"{job.plan.method}, client {client}, round {round_}: {what}") from error
-
-
-def _cell(job: Job) -> str:
-    return account_name(job.stream)
-
-
-def _streams(job: Job, client: int, round_: int) -> Streams:
-    return Streams(job.root, client_path(job.stream, client, round_), job.fingerprint)
+        raise _named(error, f"{job.plan.method}, client {client}, round {round_}") from error
 
 
 def _kept(by_job: dict[str, dict[Hashable, Any]], key: str) -> dict[Hashable, Any]:
@@ -175,10 +170,3 @@ def _kept(by_job: dict[str, dict[Hashable, Any]], key: str) -> dict[Hashable, An
             del by_job[next(iter(by_job))]
         by_job[key] = {}
     return by_job[key]
-
-
-def _workspace(job: Job, held: Held, client: int, method: kinds.Method) -> Any:
-    kept = _kept(_workspaces, job.key)
-    if client not in kept:
-        kept[client] = method.prepare(job.plan, held.subgraphs[client])
-    return kept[client]

@@ -11,12 +11,24 @@ therefore chosen for ``least`` answers, and a round with fewer is aborted before
 **Time.** A stated model, no measurement: a client receives the model, computes for a log-normal time, and sends its message:
 latency + bytes down / rate down + compute + latency + bytes up / rate up. A round lasts as long as the slowest answer, or until
 ``deadline_s`` where somebody missed it.
+
+**FedBuff** (``mode: asynchronous``): the server takes a step whenever K updates are there, and nobody waits for the slowest
+client. Nguyen, Malik, Zhan, Yousefpour, Rabbat, Malek & Huba 2022, "Federated learning with buffered asynchronous aggregation",
+Algorithms 1 and 2. ``concurrency`` clients compute at the same time, each from the newest model when it began. Its update waits
+in the buffer; when K are there the server adds them, each with weight 1/√(1 + τ), where τ counts the steps that the server has
+taken since the client began, and empties the buffer. A *round* here is one such step. Who computes when is drawn before the run
+(log-normal times: half the variance of the logarithm is the client's own, half is new in each update), so a run repeats. A
+client is at most once in one buffer: it would compute the same again. It begins again behind those that wait, after the step.
+An update is one release, counted for the client that made it; the ε of a row is that of the client with the most. The weight
+scales the bounded value before noise (``Desk.scale``), so the sensitivity can only shrink.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -168,41 +180,31 @@ def attendance(
     settings: Participation, num_clients: int, rounds: int, least: int, root: int, path: tuple[str | int, ...]
 ) -> Attendance:
     """Who answers when. Every round has a stream of its own, so a longer run begins as a shorter one does."""
-    answered = np.zeros((rounds, num_clients), dtype=bool)
-    computed, everyone = np.zeros(rounds), np.zeros((rounds, num_clients), dtype=bool)
-    asked = aborted = 0
+    answered, chosen = np.zeros((2, rounds, num_clients), dtype=bool)
+    computed, aborted = np.zeros(rounds), 0
     for round_ in range(rounds):
-        chosen, here, times = _drawn(settings, num_clients, root, path, round_)
-        everyone[round_] = chosen
-        late = here & (times > settings.deadline_s) if settings.deadline_s is not None else np.zeros_like(here)
-        asked += int(chosen.sum())
-        waited = float(times[here & ~late].max(initial=0.0))
-        computed[round_] = (
-            float(settings.deadline_s or 0.0) if (late | (chosen & ~here)).any() and settings.deadline_s else waited
-        )
-        if (here & ~late).sum() < least:
-            aborted += 1
-        else:
-            answered[round_] = here & ~late
-    return Attendance(answered, computed, asked, aborted, everyone)
+        chosen[round_], in_time, times = _drawn(settings, num_clients, root, path, round_)
+        missed = bool((chosen[round_] & ~in_time).any())
+        waited = float(times[in_time].max(initial=0.0))
+        computed[round_] = settings.deadline_s if missed and settings.deadline_s is not None else waited
+        aborted += int(in_time.sum() < least)
+        if in_time.sum() >= least:
+            answered[round_] = in_time
+    return Attendance(answered, computed, int(chosen.sum()), aborted, chosen)
 
 
 def some_round(
     settings: Participation, num_clients: int, rounds: int, least: int, root: int, path: tuple[str | int, ...]
 ) -> bool:
     """Whether at least one round of ``attendance`` has its answers; draws no round after the first of them."""
-    latest = math.inf if settings.deadline_s is None else settings.deadline_s
-    for round_ in range(rounds):
-        _, here, times = _drawn(settings, num_clients, root, path, round_)
-        if (here & (times <= latest)).sum() >= least:
-            return True
-    return False
+    drawn = (_drawn(settings, num_clients, root, path, round_)[1] for round_ in range(rounds))
+    return any(in_time.sum() >= least for in_time in drawn)
 
 
 def _drawn(
     settings: Participation, num_clients: int, root: int, path: tuple[str | int, ...], round_: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(who is asked, who of them answers at some time: bool [clients]; seconds of computing: float64 [clients]), one round."""
+    """(who is asked, who of them answers in time: bool [clients]; seconds of computing: float64 [clients]), one round."""
     rng = seeds.generator(root, "participation", *path, round_)
     order, coins, drops = rng.permutation(num_clients), rng.random(num_clients), rng.random(num_clients)
     times = settings.compute_s * np.exp(settings.spread * rng.standard_normal(num_clients))
@@ -210,7 +212,51 @@ def _drawn(
     if settings.sample != "poisson":
         chosen = np.zeros(num_clients, dtype=bool)
         chosen[order[: max(1, round(settings.share * num_clients))]] = True
-    return chosen, chosen & (drops >= settings.drop_out), times
+    latest = math.inf if settings.deadline_s is None else settings.deadline_s
+    return chosen, chosen & (drops >= settings.drop_out) & (times <= latest), times
+
+
+def buffered_attendance(
+    settings: Participation, num_clients: int, rounds: int, root: int, path: tuple[str | int, ...], concurrency: int
+) -> Attendance:
+    """Who is in which buffer, with which model. ``concurrency`` is at least ``settings.buffer``."""
+    rng = seeds.generator(root, "participation", *path, "asynchronous")
+    own = rng.standard_normal(num_clients)
+    waiting = deque(rng.permutation(num_clients).tolist())
+    versions = np.full((rounds, num_clients), -1)
+    computed, asked, now, began = np.zeros(rounds), 0, 0.0, 0.0
+    busy: list[tuple[float, int, int]] = []
+    for step in range(rounds):
+        buffer: list[int] = []
+        while len(buffer) < settings.buffer:
+            while waiting and len(busy) + len(buffer) < concurrency:
+                client = waiting.popleft()
+                slow = math.sqrt(0.5) * (own[client] + rng.standard_normal())
+                heapq.heappush(busy, (now + settings.compute_s * math.exp(settings.spread * slow), client, step))
+                asked += 1
+            now, client, version = heapq.heappop(busy)
+            if rng.random() < settings.drop_out:
+                waiting.append(client)
+                continue
+            buffer.append(client)
+            versions[step, client] = version
+        waiting.extend(buffer)
+        computed[step], began = now - began, now
+    return Attendance(versions >= 0, computed, asked, 0, versions >= 0, versions)
+
+
+@dataclass(frozen=True, eq=False)
+class Stale:
+    """The models that the clients of one buffer began with. since: per client, whose model. step: of the server."""
+
+    models: Mapping[int, dict[str, np.ndarray]]
+    since: np.ndarray
+    step: int
+
+    def of(self, client: int) -> tuple[dict[str, np.ndarray], float]:
+        """(the model, the weight of the update)."""
+        version = int(self.since[client])
+        return self.models[version], 1.0 / math.sqrt(1.0 + self.step - version)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import client, server
-from fedgraph.federation.blocks import borders, piece
+from fedgraph.federation.blocks import cut_into_blocks, piece
 from fedgraph.federation.messages import Job, Masks, Receipt
 from fedgraph.federation.participation import Attendance
 from fedgraph.federation.secure import client as masks_at_client
@@ -107,7 +107,7 @@ def run(
     name = account_name(stream)
     public = dataclasses.replace(plan.facts.public, graph=None)  # clients need it no more
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public=public))
-    held = runtime.deal(partition, piece, len(borders(plan.facts.sizes.num_clients)))
+    held = runtime.deal(partition, piece, len(cut_into_blocks(plan.facts.sizes.num_clients)))
 
     def on_the_way(job: Job, before: Advanced | None, rounds: range) -> Advanced:
         path = tuple(str(part) for part in job.stream)
@@ -145,7 +145,7 @@ def advance(
     A round is one call of every client actor and one merge. What does not change travels once, before the first round.
     """
     handle = clients.share("job", dataclasses.replace(job, key=f"{os.getpid()}:{next(_runs)}:{job.key}"))
-    num_blocks = len(borders(job.plan.facts.sizes.num_clients))
+    num_blocks = len(cut_into_blocks(job.plan.facts.sizes.num_clients))
     state = clients.seal(server.begin(job)) if before is None else before.state
     begun: dict[int, Any] = {}  # models with which some client may have begun
     receipts: list[Receipt] = []
@@ -160,7 +160,7 @@ def advance(
                 sent = clients.ask(client.run_stale, num_blocks, partition, handle, round_, *models)
             else:
                 sent = clients.ask(client.run_blocks, num_blocks, partition, handle, state.model, round_)
-            after, receipt = server.merge(job, state, round_, *sent)
+            after, receipt = server.merge(job, state, round_, sent)
         state = clients.seal(after)
         receipts.append(receipt)
         if round_ + 1 in keep:
@@ -179,4 +179,4 @@ def _behind_masks(
     letters = clients.ask(masks_at_client.share, num_blocks, handle, round_, *boards)
     sent = clients.ask(client.run_blocks, num_blocks, partition, handle, state.model, round_, *boards)
     answers = clients.ask(masks_at_client.answer, num_blocks, handle, round_, len(boards), *boards, *letters)
-    return masks_at_server.merge(job, state, round_, len(sent), len(boards), *sent, *boards, *answers)
+    return masks_at_server.merge(job, state, round_, sent, boards, answers)

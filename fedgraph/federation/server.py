@@ -23,25 +23,22 @@ def begin(job: Job) -> State:
 
 
 def merge(
-    job: Job, state: State, round_: int, *parts: Sequence[ClientMessage] | Sequence[BlockMessage]
-) -> tuple[State, Receipt]:
-    """(next state, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
-
-    Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
-    messages aborts: the noise that the missing clients would have added is part of the guarantee. Where clients may be absent
-    (``participation``), such a round is aborted before anybody sends: no message comes, and the model stays.
-    """
-    return merge_parts(job, state, round_, parts)
-
-
-def merge_parts(
     job: Job,
     state: State,
     round_: int,
     parts: Sequence[Sequence[ClientMessage] | Sequence[BlockMessage]],
     opened: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = lambda sums: sums,
 ) -> tuple[State, Receipt]:
-    """``merge``. opened: what the sums stand for."""
+    """(next state, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
+
+    Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
+    messages aborts: the noise that the missing clients would have added is part of the guarantee. Where clients may be absent
+    (``participation``), such a round is aborted before anybody sends: no message comes, and the model stays.
+
+    Args:
+        parts: of each worker.
+        opened: what the sums stand for.
+    """
     messages = sorted((m for part in parts for m in part), key=lambda m: m.first)
     finished = sum(m.num_clients for m in messages)
     if not finished and job.attendance is not None:

@@ -13,8 +13,7 @@ import pytest
 from fedgraph import run, seeds
 from fedgraph.errors import PrivacyError
 from fedgraph.federation import rounds
-from fedgraph.federation.asynchronous import Stale, schedule
-from fedgraph.federation.participation import Attendance, Participation
+from fedgraph.federation.participation import Attendance, Participation, Stale, buffered_attendance
 from fedgraph.methods import features, nonprivate
 from fedgraph.methods.base import AttendanceRule, Budget
 from fedgraph.partition import uniform
@@ -49,7 +48,7 @@ def trained(
 
 
 def test_buffers_hold_what_they_should() -> None:
-    who = schedule(SETTINGS, 12, 50, 3, ("x",), 12)
+    who = buffered_attendance(SETTINGS, 12, 50, 3, ("x",), 12)
     assert who.versions is not None
     assert (who.answered.sum(axis=1) == 4).all()
     rows, clients = np.nonzero(who.answered)
@@ -59,20 +58,20 @@ def test_buffers_hold_what_they_should() -> None:
     for client in range(12):  # nobody begins before the step that used the client's last update
         made = np.flatnonzero(who.answered[:, client])
         assert (who.versions[made[1:], client] > made[:-1]).all()
-    again = schedule(SETTINGS, 12, 50, 3, ("x",), 12)
+    again = buffered_attendance(SETTINGS, 12, 50, 3, ("x",), 12)
     assert np.array_equal(again.versions, who.versions)  # type: ignore[arg-type]
-    longer = schedule(SETTINGS, 12, 80, 3, ("x",), 12)
+    longer = buffered_attendance(SETTINGS, 12, 80, 3, ("x",), 12)
     assert np.array_equal(longer.answered[:50], who.answered)
-    few = schedule(SETTINGS, 12, 50, 3, ("x",), 4)  # as many as the buffer holds: nobody is stale
+    few = buffered_attendance(SETTINGS, 12, 50, 3, ("x",), 4)  # as many as the buffer holds: nobody is stale
     assert few.versions is not None
     assert all(few.needed(r) == [r] for r in range(50))
 
 
 def test_fast_clients_send_more_and_nobody_waits_for_slow_ones() -> None:
-    who = schedule(SETTINGS, 12, 200, 0, ("x",), 12)
+    who = buffered_attendance(SETTINGS, 12, 200, 0, ("x",), 12)
     counts = who.answered.sum(axis=0)
     assert counts.max() > 1.5 * counts.min()
-    lost = schedule(SETTINGS.model_copy(update={"drop_out": 0.5}), 12, 200, 0, ("x",), 12)
+    lost = buffered_attendance(SETTINGS.model_copy(update={"drop_out": 0.5}), 12, 200, 0, ("x",), 12)
     assert lost.asked > 1.7 * lost.answered.sum()
     assert lost.computed.sum() > 1.3 * who.computed.sum()
 
@@ -98,7 +97,7 @@ def test_a_stale_update_weighs_less_before_noise() -> None:
 
 
 def test_every_client_pays_for_its_own_updates(library: Graph) -> None:
-    who = schedule(SETTINGS, 12, 15, 3, ("x",), 12)
+    who = buffered_attendance(SETTINGS, 12, 15, 3, ("x",), 12)
     plan, out = trained(library, features, who, steps=15)
     made = dict.fromkeys(range(12), 0)
     for line in out.releases:
@@ -116,7 +115,7 @@ def test_every_client_pays_for_its_own_updates(library: Graph) -> None:
 def test_without_staleness_it_is_the_synchronous_loop(library: Graph) -> None:
     """Everybody begins together and the buffer holds all: FedAvg, up to the rounding of differences."""
     everybody = SETTINGS.model_copy(update={"buffer": 12})
-    who = schedule(everybody, 12, 2, 0, ("x",), 12)
+    who = buffered_attendance(everybody, 12, 2, 0, ("x",), 12)
     given = {"model": "gcn", "rounds": 2, "validation": 0, "client_optimiser": "sgd"}
     plan, late = trained(library, nonprivate, who, **given)
     runtime = SerialRuntime()
@@ -132,7 +131,7 @@ def test_without_staleness_it_is_the_synchronous_loop(library: Graph) -> None:
 
 @pytest.mark.slow
 def test_stale_updates_move_the_newest_model(library: Graph) -> None:
-    who = schedule(SETTINGS, 12, 6, 3, ("x",), 12)
+    who = buffered_attendance(SETTINGS, 12, 6, 3, ("x",), 12)
     assert who.versions is not None
     given = {"model": "mlp", "validation": 0, "client_optimiser": "sgd", "rounds": 6}
     _, out = trained(library, nonprivate, who, **given)

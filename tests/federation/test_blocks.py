@@ -15,7 +15,6 @@ from fedgraph import plugins, runtime, seeds
 from fedgraph.errors import BudgetExceededError, PrivacyError, RuntimeFailure
 from fedgraph.federation import blocks, client, rounds
 from fedgraph.federation.messages import BlockMessage
-from fedgraph.federation.union import union
 from fedgraph.methods import dpar, features
 from fedgraph.methods.base import Budget, Plan, kinds
 from fedgraph.partition import uniform
@@ -102,8 +101,8 @@ def secure(graph: Graph, epsilon: float = 2.0, steps: int = 3) -> tuple[Plan, Pa
 
 
 @pytest.mark.parametrize("count", [1, 2, 16, 17, 40, 1000, 10_000, 100_000])
-def test_every_client_is_in_one_block_and_borders_are_ascending(count: int) -> None:
-    cut = blocks.borders(count)
+def test_every_client_is_in_one_block_and_cuts_are_ascending(count: int) -> None:
+    cut = blocks.cut_into_blocks(count)
     assert [c for block in cut for c in block] == list(range(count))
     assert all(len(block) for block in cut)
     if count > blocks.FEW:
@@ -132,7 +131,7 @@ def test_sums_have_one_order_however_blocks_are_held() -> None:
 def test_a_union_holds_what_its_parts_hold(library: Graph) -> None:
     dealt = uniform.split(library, uniform.Params(clients=5), seeds.generator(0, "deal"))
     told = with_cut_edges(library, dealt)
-    joint, starts = union(told.subgraphs)
+    joint, starts = blocks.union(told.subgraphs)
     assert joint.cut is not None
     for s, first, end in zip(told.subgraphs, starts, starts[1:], strict=False):
         assert s.cut is not None
@@ -279,7 +278,7 @@ def test_secure_sums_need_every_client(library: Graph) -> None:
     model = state.model
     sent = client.run_blocks(range(15), partition, job, model, 0)
     with pytest.raises(RuntimeFailure, match=rf"3[78] clients finished, {CLIENTS} are needed"):
-        server.merge(job, state, 0, sent)
+        server.merge(job, state, 0, [sent])
 
 
 @pytest.mark.parametrize("shares", [1, 7, 64])
@@ -330,7 +329,7 @@ def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(librar
     lines = []
     for round_ in range(100):
         doors = []
-        for block in blocks.borders(10_000):
+        for block in blocks.cut_into_blocks(10_000):
             door = Desk("cell", block[0], round_, plan.schedule.releases, np.random.default_rng(0), together=block)
             door.release("model", np.zeros(1))
             doors += door.entries

@@ -14,9 +14,8 @@ import pytest
 
 from fedgraph import runtime, seeds
 from fedgraph.federation import rounds
-from fedgraph.federation.asynchronous import schedule
 from fedgraph.federation.messages import Masks
-from fedgraph.federation.participation import Attendance, Participation, attendance
+from fedgraph.federation.participation import Attendance, Participation, attendance, buffered_attendance
 from fedgraph.federation.secure import plan as secure_plan
 from fedgraph.methods import features
 from fedgraph.methods.base import AttendanceRule, Budget, Plan, PublicFacts
@@ -55,7 +54,7 @@ def masked(library: Graph) -> tuple[Plan[Any, Any], Attendance, Masks]:
 
 def buffered(library: Graph) -> tuple[Plan[Any, Any], Attendance, None]:
     facts = facts_of(library, Viewer.SERVER, least_answers=LATE.buffer, asynchronous=True)
-    who = schedule(LATE, CLIENTS, 12, 0, ("r",), 20)
+    who = buffered_attendance(LATE, CLIENTS, 12, 0, ("r",), 20)
     assert who.versions is not None
     assert max(len(who.needed(r)) for r in range(12)) > 1, "somebody is stale"
     return features.plan(features.Params(steps=12), facts, BUDGET), who, None

@@ -50,10 +50,10 @@ def test_secure_aggregation_shows_sums_only_and_aborts_when_clients_are_missing(
     job = Job("j", 0, ("j",), plan)
     state = server.begin(job)
     with pytest.raises(RuntimeFailure, match="3 clients finished, 4 are needed"):
-        server.merge(job, state, 0, messages[:3])
+        server.merge(job, state, 0, [messages[:3]])
     silent = ClientMessage(3, 0, {})
     with pytest.raises(RuntimeFailure, match="client 3 sent"):
-        server.merge(job, state, 0, [*messages[:3], silent])
+        server.merge(job, state, 0, [[*messages[:3], silent]])
 
 
 def test_secure_noise_hides_a_client_even_without_one_share(library: Graph, dealt: Partition) -> None:

@@ -19,7 +19,7 @@ from fedgraph.federation import blocks, rounds, server
 from fedgraph.federation import client as one_client
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Masks
 from fedgraph.federation.participation import Participation, attendance
-from fedgraph.federation.secure import client, keys, neighbours, protocol, shamir
+from fedgraph.federation.secure import client, keys, protocol
 from fedgraph.federation.secure import plan as secure_plan
 from fedgraph.federation.secure import server as unmasking
 from fedgraph.methods import features, nonprivate, sage_node
@@ -90,7 +90,7 @@ def test_the_sum_in_the_field_is_the_plain_one_bit_for_bit(way: str, library: Gr
     clients, settings = WAYS[way]
     job, partition = job_of(library, clients, settings, steps=2)
     model = server.begin(job).model
-    every = range(len(blocks.borders(clients)))
+    every = range(len(blocks.cut_into_blocks(clients)))
     dropped, bits = 0, protocol.mechanism(job).bits
     for round_ in range(job.plan.schedule.rounds):
         now = protocol.round_of(job, round_)
@@ -129,7 +129,7 @@ def test_what_a_client_sends_looks_like_coins(library: Graph) -> None:
     """Eight bits of one message, from wherever, are uniform, though its numbers are small; another round's differ."""
     job, partition = job_of(library, 20, Participation(secure_aggregation="masks"), model="mlp", projection="none", steps=3)
     model = server.begin(job).model
-    every = range(len(blocks.borders(20)))
+    every = range(len(blocks.cut_into_blocks(20)))
     sent = []
     for round_ in range(2):
         board = client.advertise(every, job, round_)
@@ -147,14 +147,14 @@ def test_nobody_gives_shares_of_both_secrets_of_one_client(library: Graph) -> No
     job, _ = job_of(library, 60, Participation(secure_aggregation="masks", drop_out=0.1), steps=2)
     now = protocol.round_of(job, 0)
     assert now is not None
-    every = range(len(blocks.borders(60)))
+    every = range(len(blocks.cut_into_blocks(60)))
     board = client.advertise(every, job, 0)
     answers = client.answer(every, job, 0, 1, board, client.share(every, job, 0, board))
     for asked in now.asked:
         secrets = client._secrets(job, asked, 0, now)
         places = [place for place, _ in answers[asked]]
         assert len(places) == len(set(places)) >= now.threshold
-        found = shamir.recover_secret(dict(answers[asked][: now.threshold]))
+        found = keys.recover_secret(dict(answers[asked][: now.threshold]))
         assert found == (secrets.seed if asked in now.sent else secrets.mask)
 
 
@@ -169,8 +169,8 @@ def test_too_few_shares_abort_the_round_and_say_nothing(library: Graph) -> None:
     with pytest.raises(RuntimeFailure, match="3 shares of client 0's secret came, 4 are needed"):
         unmasking.unmasked(now, 0, {"gradient": np.zeros(4, np.uint32)}, board, [{0: answers[0][:3]}], 24)
     secret = client._secrets(job, 0, 0, now).seed
-    assert shamir.recover_secret(dict(answers[0][:4])) == secret
-    assert shamir.recover_secret(dict(answers[0][:3])) != secret
+    assert keys.recover_secret(dict(answers[0][:4])) == secret
+    assert keys.recover_secret(dict(answers[0][:3])) != secret
 
 
 def test_no_share_is_given_for_a_sum_of_too_few(library: Graph) -> None:
@@ -205,41 +205,41 @@ def test_no_key_of_a_stream_and_no_nonce_of_a_letter_is_used_twice() -> None:
 
 def test_shares_give_a_secret_back_from_any_threshold_of_them() -> None:
     rng = np.random.default_rng(0)
-    secret, coefficients = rng.bytes(32), [shamir.uniform(rng.bytes(48)) for _ in range(4)]
-    shares = dict(enumerate(shamir.split(secret, coefficients, 9), 1))
+    secret, coefficients = rng.bytes(32), [keys.field_element(rng.bytes(48)) for _ in range(4)]
+    shares = dict(enumerate(keys.split_secret(secret, coefficients, 9), 1))
     for _ in range(20):
         places = rng.permutation(9)[:5] + 1
-        assert shamir.recover_secret({int(p): shares[int(p)] for p in places}) == secret
-    assert pow(3, shamir.PRIME - 1, shamir.PRIME) == 1  # Fermat: 2^256 + 297 passes
+        assert keys.recover_secret({int(p): shares[int(p)] for p in places}) == secret
+    assert pow(3, keys.PRIME - 1, keys.PRIME) == 1  # Fermat: 2^256 + 297 passes
 
 
 def test_neighbours_grow_like_the_logarithm() -> None:
-    found = {n: neighbours.shape(n, round(0.93 * n), 1, rounds=1).neighbours for n in (100, 1_000, 10_000, 100_000)}
+    found = {n: protocol.shape_of_ring(n, round(0.93 * n), 1, rounds=1).neighbours for n in (100, 1_000, 10_000, 100_000)}
     assert found[1_000] < 20
     assert found[100_000] - found[10_000] <= 4
-    assert neighbours.shape(5, 5, 1, rounds=1) == neighbours.Shape(4, 2)  # few: all are neighbours of all
-    near = neighbours.ring(np.random.default_rng(0).permutation(50), 8)
+    assert protocol.shape_of_ring(5, 5, 1, rounds=1) == protocol.Shape(4, 2)  # few: all are neighbours of all
+    near = protocol.ring(np.random.default_rng(0).permutation(50), 8)
     assert all(len(set(of_one)) == 8 and one not in of_one for one, of_one in near.items())
     assert all(one in near[other] for one, of_one in near.items() for other in of_one)
 
 
 def test_what_may_fail_is_bounded_over_all_rounds() -> None:
     """Of 1,000 rounds each may fail with 2^−40 / 1,000 only: no run pays for its length with secrecy."""
-    once, often = (neighbours.shape(2_000, 1_900, 100, rounds=rounds) for rounds in (1, 1_000))
+    once, often = (protocol.shape_of_ring(2_000, 1_900, 100, rounds=rounds) for rounds in (1, 1_000))
     assert often.neighbours >= once.neighbours
     assert (often.neighbours, often.threshold) != (once.neighbours, once.threshold)
     told = 2_000 * 1_000 * hypergeom.sf(often.threshold - 1, 1_999, 100, often.neighbours)
-    assert told <= neighbours.SECRET < 2_000 * 1_000 * hypergeom.sf(once.threshold - 1, 1_999, 100, once.neighbours)
+    assert told <= protocol.SECRET < 2_000 * 1_000 * hypergeom.sf(once.threshold - 1, 1_999, 100, once.neighbours)
     with pytest.raises(PrivacyError, match="at least one round"):
-        neighbours.shape(100, 90, 1, rounds=0)
+        protocol.shape_of_ring(100, 90, 1, rounds=0)
 
 
 @pytest.mark.parametrize(("asked", "least", "colluders"), [(200, 180, 1), (200, 190, 20), (1_000, 930, 50)])
 def test_rings_hold_where_clients_drop_out_and_collude(asked: int, least: int, colluders: int) -> None:
-    shape = neighbours.shape(asked, least, colluders, rounds=1)
+    shape = protocol.shape_of_ring(asked, least, colluders, rounds=1)
     rng = np.random.default_rng(0)
     for _ in range(10):
-        near = neighbours.ring(rng.permutation(asked), shape.neighbours)
+        near = protocol.ring(rng.permutation(asked), shape.neighbours)
         gone = set(rng.permutation(asked)[: asked - least + colluders].tolist())
         bad = set(list(gone)[:colluders])
         assert all(len(bad.intersection(of_one)) < shape.threshold for one, of_one in near.items() if one not in bad)

@@ -5,6 +5,7 @@ A worker keeps nothing that it cannot compute again: secrets follow from the run
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError
-from fedgraph.federation.blocks import borders
+from fedgraph.federation.blocks import cut_into_blocks
 from fedgraph.federation.messages import Job
-from fedgraph.federation.secure import keys, protocol, shamir
+from fedgraph.federation.secure import keys, protocol
 from fedgraph.privacy.desk import Released, masked
 
 Board = Mapping[int, tuple[bytes, bytes]]  # client → its public keys: for masks, for letters
@@ -33,14 +34,11 @@ class _Secrets:
     coefficients: tuple[list[int], ...]
 
 
-# Kept while the worker lives, and made again where they are missing: this round's secrets and agreements (both ends of a pair
-# compute the same, so where both are simulated here it is computed once), and of the run the letter keys and what two clients
-# agreed on for letters (these keys are never rebuilt by anybody).
+# Of the latest round, made again where they are missing: both ends of a pair agree on the same, so where both are simulated
+# here it is computed once.
 _of_round: dict[tuple[str, int, int], _Secrets] = {}
 _pairs: dict[tuple[str, int, int, int], bytes] = {}
-_letter_keys: dict[tuple[str, int], tuple[X25519PrivateKey, bytes]] = {}
-_channels: dict[tuple[str, int, int], AESGCM] = {}
-_MOST = 400_000
+_MOST = 400_000  # letter keys, and agreements on letters: of a whole run, and never rebuilt by anybody
 
 
 def advertise(blocks: Sequence[int], job: Job, round_: int) -> dict[int, tuple[bytes, bytes]]:
@@ -48,7 +46,8 @@ def advertise(blocks: Sequence[int], job: Job, round_: int) -> dict[int, tuple[b
     now = protocol.round_of(job, round_)
     if now is None:
         return {}
-    return {c: (keys.public(_secrets(job, c, round_, now).key), _letter_keys_of(job, c)[1]) for c in _asked(blocks, job, now)}
+    mine = ((c, _secrets(job, c, round_, now).key, _letter_key(job, c)) for c in _asked(blocks, job, now))
+    return {client: (keys.public(mask), keys.public(letters)) for client, mask, letters in mine}
 
 
 def share(blocks: Sequence[int], job: Job, round_: int, *boards: Board) -> dict[int, list[tuple[int, bytes]]]:
@@ -60,10 +59,10 @@ def share(blocks: Sequence[int], job: Job, round_: int, *boards: Board) -> dict[
     for client in _asked(blocks, job, now):
         own = _secrets(job, client, round_, now)
         near = now.near[client]
-        two = (shamir.split(s, c, len(near)) for s, c in zip((own.mask, own.seed), own.coefficients, strict=True))
+        two = (keys.split_secret(s, c, len(near)) for s, c in zip((own.mask, own.seed), own.coefficients, strict=True))
         for other, of_mask, of_seed in zip(near, *two, strict=True):
-            text = b"".join(s.to_bytes(shamir.SHARE_BYTES, "big") for s in (of_mask, of_seed))
-            letter = keys.sealed(_channel(job, client, other, found), round_, client, other, text)
+            text = b"".join(s.to_bytes(keys.SHARE_BYTES, "big") for s in (of_mask, of_seed))
+            letter = keys.sealed(_channel(_letter_key(job, client), found[other][1]), round_, client, other, text)
             letters.setdefault(other, []).append((client, letter))
     return letters
 
@@ -97,8 +96,8 @@ def answer(blocks: Sequence[int], job: Job, round_: int, num_boards: int, *given
         if client not in now.answering:
             continue
         for sender, letter in (pair for of_worker in letters for pair in of_worker.get(client, ())):
-            text = keys.opened(_channel(job, client, sender, board), round_, sender, client, letter)
-            half = text[shamir.SHARE_BYTES :] if sender in now.sent else text[: shamir.SHARE_BYTES]
+            text = keys.opened(_channel(_letter_key(job, client), board[sender][1]), round_, sender, client, letter)
+            half = text[keys.SHARE_BYTES :] if sender in now.sent else text[: keys.SHARE_BYTES]
             place = now.near[sender].index(client) + 1
             answers.setdefault(sender, []).append((place, int.from_bytes(half, "big")))
     return answers
@@ -109,7 +108,7 @@ def merge_boards(boards: Sequence[Board]) -> dict[int, tuple[bytes, bytes]]:
 
 
 def _asked(blocks: Sequence[int], job: Job, now: protocol.Round) -> Iterator[int]:
-    cut = borders(job.plan.facts.sizes.num_clients)
+    cut = cut_into_blocks(job.plan.facts.sizes.num_clients)
     return (client for block in blocks for client in cut[block] if client in now.near)
 
 
@@ -129,28 +128,20 @@ def _secrets(job: Job, client: int, round_: int, now: protocol.Round) -> _Secret
             _pairs.clear()
         rng = seeds.secret_generator(job.root, *job.stream, "masks", client, round_, job.fingerprint)
         mask, seed = rng.bytes(32), rng.bytes(32)
-        both = tuple([shamir.uniform(rng.bytes(48)) for _ in range(now.threshold - 1)] for _ in range(2))
+        both = tuple([keys.field_element(rng.bytes(48)) for _ in range(now.threshold - 1)] for _ in range(2))
         _of_round[name] = _Secrets(mask, keys.private(mask), seed, both)
     return _of_round[name]
 
 
-def _letter_keys_of(job: Job, client: int) -> tuple[X25519PrivateKey, bytes]:
-    """(private, public), of the whole run."""
-    name = (job.key, client)
-    if name not in _letter_keys:
-        if len(_letter_keys) >= _MOST:
-            _letter_keys.clear()
-        secret = seeds.secret_generator(job.root, *job.stream, "letters", client, job.fingerprint).bytes(32)
-        own = keys.private(secret)
-        _letter_keys[name] = own, keys.public(own)
-    return _letter_keys[name]
+def _letter_key(job: Job, client: int) -> X25519PrivateKey:
+    return _letter_key_of(job.root, *job.stream, "letters", client, job.fingerprint)
 
 
-def _channel(job: Job, client: int, other: int, board: Board) -> AESGCM:
-    """Agreed once for the whole run."""
-    name = (job.key, client, other)
-    if name not in _channels:
-        if len(_channels) >= _MOST:
-            _channels.clear()
-        _channels[name] = keys.channel(keys.agreed(_letter_keys_of(job, client)[0], board[other][1]))
-    return _channels[name]
+@lru_cache(_MOST)
+def _letter_key_of(root: int, *path: str | int | float) -> X25519PrivateKey:
+    return keys.private(seeds.secret_generator(root, *path).bytes(32))
+
+
+@lru_cache(_MOST)
+def _channel(own: X25519PrivateKey, other: bytes) -> AESGCM:
+    return keys.channel(keys.agreed(own, other))

@@ -3,9 +3,13 @@ X25519 is), and sealed letters (AES-GCM).
 
 From the package ``cryptography``. A stream's key is used for one stream: it is derived from the agreement (or the seed), the
 round and the name of the part, by BLAKE2b.
+
+Secrets of 256 bits are shared as Shamir's points of a random polynomial of degree t − 1 over the prime field of 2^256 + 297:
+any t points give the value at 0 back; fewer say nothing of it at all (Shamir 1979).
 """
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +20,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from fedgraph.compiled import compiled, types
 
 PUBLIC_BYTES, TAG_BYTES = 32, 16
+PRIME = 2**256 + 297
+SECRET_BYTES, SHARE_BYTES = 32, 33
 
 
 def private(secret: bytes) -> X25519PrivateKey:
@@ -80,3 +86,46 @@ def channel(agreement: bytes) -> AESGCM:
 def _letter(round_: int, sender: int, text: bytes, recipient: int) -> tuple[bytes, bytes, bytes]:
     """(nonce, text, what else is signed): no two letters of a pair have one nonce."""
     return round_.to_bytes(6, "big") + sender.to_bytes(6, "big"), text, recipient.to_bytes(6, "big")
+
+
+def split_secret(secret: bytes, coefficients: Sequence[int], count: int) -> list[int]:
+    """Values at 1 … ``count``. coefficients: of degrees 1 … t − 1, uniform below ``PRIME``."""
+    polynomial = [*reversed(coefficients), int.from_bytes(secret, "big")]
+    shares = []
+    for x in range(1, count + 1):
+        value = 0
+        for coefficient in polynomial:
+            value = (value * x + coefficient) % PRIME
+        shares.append(value)
+    return shares
+
+
+@lru_cache(maxsize=4096)
+def lagrange_weights(places: tuple[int, ...]) -> list[int]:
+    """Lagrange's: Σ weight · share at ``places`` is the value at 0."""
+    found = []
+    for place in places:
+        above = below = 1
+        for other in places:
+            if other != place:
+                above = above * other % PRIME
+                below = below * (other - place) % PRIME
+        found.append(above * pow(below, -1, PRIME) % PRIME)
+    return found
+
+
+def recover_secret(shares: Mapping[int, int]) -> bytes:
+    """The secret from the points place → value, at least t of them.
+
+    >>> recover_secret(dict(zip((1, 3), (split_secret(bytes(31) + b"x", [7], 3)[i] for i in (0, 2))))) == bytes(31) + b"x"
+    True
+    """
+    value = sum(w * s for w, s in zip(lagrange_weights(tuple(shares)), shares.values(), strict=True)) % PRIME
+    if value >= 2 ** (8 * SECRET_BYTES):
+        raise ValueError("the shares do not belong to one secret")
+    return value.to_bytes(SECRET_BYTES, "big")
+
+
+def field_element(data: bytes) -> int:
+    """A field element from 48 uniform bytes (its law is within 2^−127 of uniform)."""
+    return int.from_bytes(data, "big") % PRIME

@@ -1,14 +1,82 @@
-"""What every party of a masked round knows: who was asked, who sends, who answers to the end, and who is whose neighbour."""
+"""What every party of a masked round knows: who was asked, who sends, who answers to the end, and who is whose neighbour.
 
+Who shares masks with whom, and how many shares give a secret back: Bell et al. 2020, Section 3, with exact tail sums.
+
+Clients stand in a ring in random (public) order; everybody's neighbours are the k/2 nearest on either side, a uniformly random
+set of k others. Of n clients, c collude with the server and at most d drop out; then k and t are the smallest for which
+
+* **secret**: with probability 1 − 2^−40 no client has, in any round of the run, t colluders among its neighbours;
+* **whole**: with probability 1 − 2^−40 the honest clients that stay are connected in every round. The ring falls apart only
+  where k/2 in a row are gone in two places: at most n(n−1)/2 · Pr[k given clients all gone];
+* **complete**: with probability 1 − 2^−20 each client has t neighbours that answer to the end, where as many drop out late as
+  before; else the silent ones are asked again.
+
+The first two are union bounds over all rounds: each round may fail with 2^−40 / rounds, so a long run has more neighbours.
+
+Where no k below n − 1 does that, all are neighbours of all, and t = c + 1, which is certain.
+"""
+
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.errors import RuntimeFailure
+from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation.messages import Job, Masks
-from fedgraph.federation.secure import neighbours
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
+
+SECRET, COMPLETE = 2.0**-40, 2.0**-20
+
+
+@dataclass(frozen=True)
+class Shape:
+    """neighbours: k of each client. threshold: t, the shares that give a secret back."""
+
+    neighbours: int
+    threshold: int
+
+
+@lru_cache(maxsize=1024)
+def shape_of_ring(asked: int, least: int, colluders: int, rounds: int) -> Shape:
+    """For ``asked`` clients of which at least ``least`` answer, in each of ``rounds`` rounds.
+
+    Guarantee:
+        All rounds together fail with a probability of at most 2^−40 for each of *secret* and *whole*.
+
+    Raises:
+        PrivacyError: too few honest clients are left, or ``rounds`` is less than 1.
+    """
+    if rounds < 1:
+        raise PrivacyError(f"a run has at least one round, found {rounds}")
+    if least < colluders + 2 or asked < least:
+        raise PrivacyError(
+            f"a sum of {least} clients with {colluders} colluders does not hide anybody among two; at least {colluders + 2} "
+            "have to answer"
+        )
+    from scipy.stats import hypergeom  # its import takes half a second
+
+    drops, failing = asked - least, SECRET / rounds
+    for k in range(4, asked - 1, 2):
+        t = next(t for t in range(1, k + 2) if asked * hypergeom.sf(t - 1, asked - 1, colluders, k) <= failing)
+        late = min(asked - 1, 2 * drops)
+        complete = t <= k and asked * hypergeom.cdf(t - 1, asked - 1, asked - 1 - late, k) <= COMPLETE
+        gone = drops + colluders
+        log_all = math.lgamma(gone + 1) - math.lgamma(gone - k + 1) if gone >= k else -math.inf
+        log_all -= math.lgamma(asked + 1) - math.lgamma(asked - k + 1)
+        if complete and math.comb(asked, 2) * math.exp(log_all) <= failing:
+            return Shape(k, t)
+    return Shape(asked - 1, colluders + 1)
+
+
+def ring(order: np.ndarray, k: int) -> dict[int, tuple[int, ...]]:
+    """The neighbours of each client, in the order in which their shares are numbered from 1. order: who stands beside whom."""
+    if k >= len(order) - 1:
+        return {int(c): tuple(int(o) for o in order if o != c) for c in order}
+    away = [*range(-(k // 2), 0), *range(1, k // 2 + 1)]
+    places = (np.arange(len(order))[:, None] + np.array(away)) % len(order)
+    return {int(c): tuple(row) for c, row in zip(order, order[places].tolist(), strict=True)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +108,9 @@ def _made(job: Job, masks: Masks, round_: int) -> Round:
     everybody = np.ones(job.plan.facts.sizes.num_clients, dtype=bool)
     asked = np.flatnonzero(everybody if job.attendance is None else job.attendance.chosen[round_])
     sent = np.flatnonzero(everybody if job.attendance is None else job.attendance.answered[round_])
-    shape = neighbours.shape(asked.size, masks.least, masks.colluders, job.plan.schedule.rounds)
+    shape = shape_of_ring(asked.size, masks.least, masks.colluders, job.plan.schedule.rounds)
     order = seeds.generator(job.root, "neighbours", *job.stream).permutation(everybody.size)  # one ring for the run
-    near = neighbours.ring(order[np.isin(order, asked)], shape.neighbours)
+    near = ring(order[np.isin(order, asked)], shape.neighbours)
     rng = seeds.generator(job.root, "silent", *job.stream, round_)
     answering = frozenset(sent[rng.random(sent.size) >= masks.drop_out].tolist())
     if any(len(answering.intersection(of_one)) < shape.threshold for of_one in near.values()):

@@ -8,15 +8,16 @@ import numpy as np
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import server
 from fedgraph.federation.messages import Job, Receipt
-from fedgraph.federation.secure import keys, protocol, shamir
+from fedgraph.federation.secure import keys, protocol
 from fedgraph.federation.secure.client import Answers, Board, merge_boards
 from fedgraph.methods.base import State
 from fedgraph.privacy.mechanisms.integer_shares import word
 
 
-def merge(job: Job, state: State, round_: int, num_sent: int, num_boards: int, *given: Any) -> tuple[State, Receipt]:
-    """As ``federation.server.merge``. given: what the workers sent, the boards of public keys, the answers."""
-    sent, boards, answers = given[:num_sent], given[num_sent : num_sent + num_boards], given[num_sent + num_boards :]
+def merge(
+    job: Job, state: State, round_: int, sent: Sequence[Any], boards: Sequence[Board], answers: Sequence[Answers]
+) -> tuple[State, Receipt]:
+    """As ``federation.server.merge``. boards: the public keys. answers: shares that were given back."""
     now = protocol.round_of(job, round_)
 
     def opened(sums: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -28,7 +29,7 @@ def merge(job: Job, state: State, round_: int, num_sent: int, num_boards: int, *
             for name, total in unmasked(now, round_, sums, merge_boards(boards), answers, mechanism.bits).items()
         }
 
-    after, receipt = server.merge_parts(job, state, round_, sent, opened)
+    after, receipt = server.merge(job, state, round_, sent, opened)
     if now is None:
         return after, receipt
     down, up = wire_bytes(job, now, receipt)
@@ -57,9 +58,9 @@ def unmasked(
 def wire_bytes(job: Job, now: protocol.Round, receipt: Receipt) -> tuple[int, int]:
     """(down, up) of one client: keys, sealed shares, masked numbers of ``bits`` bits each, who sent, and shares."""
     k, size = len(next(iter(now.near.values()))), np.dtype(word(protocol.mechanism(job).bits)).itemsize
-    letter = 2 * shamir.SHARE_BYTES + keys.TAG_BYTES
+    letter = 2 * keys.SHARE_BYTES + keys.TAG_BYTES
     numbers = -(-(receipt.up // size) * protocol.mechanism(job).bits // 8)
-    up = 2 * keys.PUBLIC_BYTES + k * letter + numbers + k * shamir.SHARE_BYTES
+    up = 2 * keys.PUBLIC_BYTES + k * letter + numbers + k * keys.SHARE_BYTES
     down = receipt.down + k * (2 * keys.PUBLIC_BYTES + letter) + -(-k // 8)
     return down, up
 
@@ -70,7 +71,7 @@ def _rebuilt(client: int, threshold: int, round_: int, answers: Sequence[Answers
         raise RuntimeFailure(
             f"round {round_}: {len(shares)} shares of client {client}'s secret came, {threshold} are needed; round aborted"
         )
-    return shamir.recover_secret(dict(shares[:threshold]))
+    return keys.recover_secret(dict(shares[:threshold]))
 
 
 def _add(totals: dict[str, np.ndarray], secret: bytes, round_: int, bits: int, sign: int) -> None:

@@ -106,7 +106,7 @@ class AttendanceRule:
 
     words: where not every client answers in every round, who does; else empty.
     least_answers: the answers that a round needs; None for all of them.
-    asynchronous: clients send how far they moved, and from which model they began differs (``federation.asynchronous``).
+    asynchronous: clients send how far they moved, and from which model they began differs (``federation.participation``).
     """
 
     words: str = ""

@@ -227,14 +227,12 @@ class Seats:
         """Who sits in a place now; None where nobody does."""
         with self._lock:
             seat = self._seats[slot]
+            if seat is not None and not seat.why and (seat.about is None or self._silence is not None):
+                self._listen(slot, seat)
             if seat is None or seat.why:
                 self._fill(slot)
                 seat = self._seats[slot]
-            if seat is None or seat.why:
-                return None
-            if seat.about is None or self._silence is not None:
-                self._listen(slot, seat)
-            return None if seat.why else seat
+            return None if seat is None or seat.why else seat
 
     def _fill(self, slot: int) -> None:
         """Somebody is started for a place, or found there."""

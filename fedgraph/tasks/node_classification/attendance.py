@@ -6,9 +6,16 @@ import numpy as np
 
 from fedgraph.cells.facts import PartialRounds, SentBytes
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.federation import asynchronous
 from fedgraph.federation.messages import Masks
-from fedgraph.federation.participation import LINKS, Attendance, Participation, attendance, some_round, traffic
+from fedgraph.federation.participation import (
+    LINKS,
+    Attendance,
+    Participation,
+    attendance,
+    buffered_attendance,
+    some_round,
+    traffic,
+)
 from fedgraph.federation.rounds import Outcome
 from fedgraph.federation.secure import plan as secure_plan
 from fedgraph.methods.base import AttendanceRule, Budget, Plan, PublicFacts, kinds
@@ -98,7 +105,7 @@ def drawn(settings: Participation, made: Plan, cell: Cell, context: Context) -> 
     path = (cell.dataset, cell.seed)
     if settings.mode == "asynchronous":
         at_once = settings.concurrency or made.facts.sizes.num_clients
-        return asynchronous.schedule(settings, made.facts.sizes.num_clients, made.schedule.rounds, context.root, path, at_once)
+        return buffered_attendance(settings, made.facts.sizes.num_clients, made.schedule.rounds, context.root, path, at_once)
     return attendance(settings, made.facts.sizes.num_clients, made.schedule.rounds, least, context.root, path)
 
 

@@ -17,11 +17,11 @@ from fedgraph.attacks.base.families import streams
 from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.federation import client as one_client
-from fedgraph.federation.blocks import borders
+from fedgraph.federation.blocks import cut_into_blocks
 from fedgraph.federation.messages import Job, Masks
 from fedgraph.federation.participation import Attendance
 from fedgraph.federation.secure import client as masked
-from fedgraph.federation.secure import keys, protocol, shamir
+from fedgraph.federation.secure import keys, protocol
 from fedgraph.federation.secure import server as unmasking
 from fedgraph.methods.base import gradient_std
 from fedgraph.privacy.accounting import discrete_gaussian
@@ -104,7 +104,7 @@ def _attendance() -> Attendance:
 
 def _held_by_the_server(job: Job, here: streams.Situation, present: bool, round_: int) -> Round:
     """One round by the shipped client and server."""
-    every, now = range(len(borders(ASKED))), protocol.round_of(job, round_)
+    every, now = range(len(cut_into_blocks(ASKED))), protocol.round_of(job, round_)
     assert now is not None
     board = masked.advertise(every, job, round_)
     letters = masked.share(every, job, round_, board)
@@ -120,16 +120,16 @@ def _read(job: Job, first: Round, second: Round) -> np.ndarray:
     """float64 [runs], in steps: client 0's own message where some of its secrets open it, else the sum."""
     message, least = first.hidden[0], first.now.threshold
     candidates = [(b"", b"")]  # as if nothing hid it
-    of_seed = shamir.recover_secret(dict(first.answers[0][:least]))
-    candidates.append((shamir.recover_secret(dict(second.answers[0][:least])), of_seed))
+    of_seed = keys.recover_secret(dict(first.answers[0][:least]))
+    candidates.append((keys.recover_secret(dict(second.answers[0][:least])), of_seed))
     public = seeds.generator(0, *job.stream, "masks", 0, 0, job.fingerprint)
     candidates.append((public.bytes(32), public.bytes(32)))
     letters = _opened_letters(job, first)
     if letters:
         candidates.append(
             (
-                shamir.recover_secret({p: a for p, a, _ in letters[:least]}),
-                shamir.recover_secret({p: b for p, _, b in letters[:least]}),
+                keys.recover_secret({p: a for p, a, _ in letters[:least]}),
+                keys.recover_secret({p: b for p, _, b in letters[:least]}),
             )
         )
     for mask, seed in candidates:
@@ -155,7 +155,7 @@ def _opened_letters(job: Job, first: Round) -> list[tuple[int, int, int]]:
     for other in first.now.near[0]:
         channel = keys.channel(keys.agreed(own, first.board[other][1]))
         letter = dict(first.letters[other])[0]
-        text, cut = keys.opened(channel, 0, 0, other, letter), shamir.SHARE_BYTES
+        text, cut = keys.opened(channel, 0, 0, other, letter), keys.SHARE_BYTES
         found.append((first.now.near[0].index(other) + 1, int.from_bytes(text[:cut], "big"), int.from_bytes(text[cut:], "big")))
     return found
 

@@ -25,7 +25,7 @@ from fedgraph import seeds
 from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.federation import client as one_client
-from fedgraph.federation.blocks import borders
+from fedgraph.federation.blocks import cut_into_blocks
 from fedgraph.federation.messages import Job
 from fedgraph.methods.base import (
     NOTHING_DERIVED,
@@ -208,7 +208,7 @@ def _blocks() -> Iterator[Case]:
     @sampler
     def release(runs: int, rng: np.random.Generator, present: bool, *breaks: Break) -> np.ndarray:
         here = Situation(clients, Viewer.SERVER_SECURE_AGGREGATION, runs)
-        held, every = here.partition(present), range(len(borders(clients)))
+        held, every = here.partition(present), range(len(cut_into_blocks(clients)))
         share, _ = gradient_std(multiplier, 1.0, here.facts)
         root, price = secret_root(rng), Gaussian(multiplier / math.sqrt(runs))
 
