@@ -97,29 +97,21 @@ def compare(
     """Train methods on one graph in memory, at every ε and level of trust, and return the results.
 
     Args:
-        data: A ``torch_geometric.data.Data`` (``x`` [n, d], ``edge_index`` [2, m], ``y`` [n]), a NetworkX graph (nodes with
-            ``x`` and ``y``), two pandas tables ``(nodes, edges)``, a ``fedgraph.types.Graph``, or the arrays ``(adjacency
-            [n, n], features [n, d], labels [n])``. A label of None, NaN, −1 or "" is unknown. A list of small graphs (PyG with
-            one ``y`` each, or NetworkX with ``graph.graph["y"]``) becomes one row per graph: then a whole graph is private.
+        data: A ``torch_geometric.data.Data`` (``x`` [n, d], ``edge_index`` [2, m], ``y`` [n]), a NetworkX graph, two pandas
+            tables ``(nodes, edges)``, a ``fedgraph.types.Graph``, or ``(adjacency [n, n], features [n, d], labels [n])``.
+            A label of None, NaN, −1 or "" is unknown. Of a list of small graphs a whole graph is private.
         methods: Names (``fedgraph ls methods``), or mappings with settings, e.g. ``{"method": "nonprivate", "model": "gat"}``.
-            Methods that protect nodes and methods that protect edges are compared apart. By default ``features``, ``gap_node``
-            and ``nonprivate``; of a list of graphs without ``gap_node``. There, ``local_dp`` compares and groups whole graphs.
+            By default ``features``, ``gap_node`` and ``nonprivate``; of a list of graphs without ``gap_node``.
         epsilons: Targets of ε, each above 0; ``math.inf`` trains without noise.
-        trust: Whom the people in the data trust: ``curator`` (one party may hold the graph), ``sums`` (a server sees sums of
-            clients), ``own-client`` (a server sees each client's message), ``active-server`` (it may also send any model), or
-            ``nobody`` (every node protects itself: for methods such as ``lpgnn``).
+        trust: Whom the people in the data trust: ``curator``, ``sums``, ``own-client``, ``active-server``, or ``nobody``.
         seeds: How many repetitions with other random numbers; at least 1.
         clients: Into how many clients the graph is dealt, where its nodes have no owners; at least 1.
-        split: ``random`` (four fifths of the nodes train), ``public`` (the masks that ``data`` brings), or ``auto`` (public
-            where there are masks).
-        protocol: ``inductive`` (test nodes and their edges are public), ``asking`` (all nodes are private, and each asks for
-            its own answer), ``transductive`` (only edges are private), or ``auto`` (inductive for methods that protect nodes,
+        split: ``random`` (four fifths train), ``public`` (the masks of ``data``), or ``auto`` (public where there are masks).
+        protocol: ``inductive``, ``asking``, ``transductive``, or ``auto`` (inductive for methods that protect nodes,
             transductive for those that protect edges).
-        delta: δ of every guarantee, between 0 and 1; by default a tenth of one over the number of nodes, and at most 10⁻⁴, as
-            ``fedgraph new`` writes it.
+        delta: δ of every guarantee, between 0 and 1; by default a tenth of one over the nodes, and at most 10⁻⁴.
         label: The column of a pandas table, or the attribute of a NetworkX graph, that holds the labels.
-        columns: What becomes of the columns of a pandas table: ``bounds``, ``text``, ``empty`` and ``drop``, as for
-            ``own/csv`` (docs/own_graph.md).
+        columns: How a table's columns are read, as for ``own/csv``: ``bounds``, ``text``, ``empty``, ``drop``.
         out: The run's folder. By default nothing stays: the folder goes when the process ends.
         seed: Names all random numbers; the same seed gives the same results.
         name: What the results call the graph.
@@ -130,57 +122,62 @@ def compare(
         The finished run, with one row for each method, ε and level of trust.
 
     Raises:
-        ScenarioError: An argument is wrong; the line says which, and what is allowed.
-        DataError: The graph is inconsistent, e.g. labels and rows differ in number.
-
-    Example:
-        >>> import fedgraph
-        >>> run = fedgraph.compare(data, ["features", "gap_node"], epsilons=[1, 8], trust=["sums"])
-        >>> run.table()[["name", "epsilon", "mean"]]
+        ScenarioError, DataError: An argument is wrong, or the graph is inconsistent; the line says what is allowed.
     """
+    given = _graphs_of(data, name, label, columns)
+    budgets = [e if math.isfinite(e) else "inf" for e in map(float, epsilons)]
+    common = {"trust": [trust_called(word).value for word in trust], "epsilons": budgets}
+    tasks = _tasks(given, methods, common, clients=clients, split=split, protocol=protocol, delta=delta)
+    datasets = [{"name": "own/object", "label": one} for one in given]
+    asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}
+    return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)
+
+
+def _graphs_of(
+    data: object, name: str, label: str | None, columns: Mapping[str, Any] | None
+) -> dict[str, Graph | GraphCollection]:
+    """The graph under its name; of a list first one row per graph, then the list itself."""
     from fedgraph.data.base import validated
     from fedgraph.data.own import graph_lists, graph_rows, objects
     from fedgraph.data.own.edge_columns import EdgeRules
 
-    given: dict[str, Graph | GraphCollection] = {}
-    if isinstance(data, list):
-        whole = graph_lists.graphs_of(data, name, validated(EdgeRules, columns or {}, "own/object"), label or "y")
-        given = {name: graph_rows.rows_of(whole), f"{name}{WHOLE}": whole}
-    else:
-        given = {name: objects.graph_of(data, name, label, columns)}
-    graph = given[name]
+    if not isinstance(data, list):
+        return {name: objects.graph_of(data, name, label, columns)}
+    whole = graph_lists.graphs_of(data, name, validated(EdgeRules, columns or {}, "own/object"), label or "y")
+    return {name: graph_rows.rows_of(whole), f"{name}{WHOLE}": whole}
+
+
+def _tasks(
+    given: Mapping[str, Graph | GraphCollection],
+    methods: Sequence[str | Mapping[str, Any]] | None,
+    asked: Mapping[str, Any],
+    *,
+    clients: int,
+    split: str,
+    protocol: str,
+    delta: float | None,
+) -> list[dict[str, Any]]:
+    """The tasks that compare the methods, by what each of them protects. asked: trust and epsilons, as scenarios write them."""
+    (name, graph), listed = next(iter(given.items())), len(given) > 1
     assert isinstance(graph, Graph)
-    chosen = _usual(len(given) > 1) if methods is None else methods
+    chosen = _usual(listed) if methods is None else methods
     specs = [{"method": m} if isinstance(m, str) else dict(m) for m in chosen]
-    embedders = [spec for spec in specs if len(given) > 1 and _embeds(spec)]
-    specs = [spec for spec in specs if spec not in embedders]
-    trusted = [trust_called(word).value for word in trust]
-    spread = "uniform" if len(given) > 1 else "louvain"
+    embedders = [spec for spec in specs if listed and _embeds(spec)]
+    spread = "uniform" if listed else "louvain"
     dealt = {"partition": "natural"} if graph.owner is not None else {"partition": spread, "clients": clients}
-    budgets = [e if math.isfinite(e) else "inf" for e in map(float, epsilons)]
     common = {
         "task": "node_classification",
-        "trust": trusted,
+        **asked,
         "split": ("public" if graph.masks else "random") if split == "auto" else split,
         "partition": dealt,
-        "epsilons": budgets,
         "delta": delta_for(graph.num_nodes) if delta is None else delta,
+        **({"datasets": [name]} if listed else {}),
     }
-    if len(given) > 1:
-        common["datasets"] = [name]
-    tasks = _by_unit(specs, common, protocol, {} if delta is None else {"delta": delta})
-    tasks += _of_whole_graphs(embedders, dealt, budgets, f"{name}{WHOLE}")
+    tasks = _by_unit([s for s in specs if s not in embedders], common, protocol, {} if delta is None else {"delta": delta})
+    tasks += _of_whole_graphs(embedders, dealt, asked["epsilons"], f"{name}{WHOLE}")
     if not tasks:
         raise ScenarioError("methods is empty; name at least one, see: fedgraph ls methods")
-    asked = {
-        "name": name,
-        "seed": seed,
-        "seeds": seeds,
-        "runtime": {"engine": runtime},
-        "datasets": [{"name": "own/object", "label": one} for one in given],
-        "tasks": tasks,
-    }
-    return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)
+    return tasks
 
 
 def _embeds(spec: Mapping[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 """A plan, a state or a graph as one file of text without code, and back: ``models.file`` in base 64.
 
-Flower sends text only. Nothing is unpickled, and no name in it is called (``models.trees``).
+Flower sends text only. Nothing is unpickled, and no name in it is called (``models.file``).
 """
 
 import base64

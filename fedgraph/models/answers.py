@@ -12,7 +12,6 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,13 +23,6 @@ from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Names
 
 ACCEPT = "--i-know-that-nothing-is-protected"
-
-
-class Shown(Enum):
-    """Who is asked about, and who reads the answers."""
-
-    PUBLIC = "public"
-    OWN = "own"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +73,13 @@ def digests(salt: str, ids: Sequence[str]) -> np.ndarray:
     return np.frombuffer(found, dtype="<u8")
 
 
-def shown_to(word: str | None) -> Shown | None:
-    """The word of a command or call. ``DataError`` for another one."""
-    if word is None:
-        return None
-    if word not in (one.value for one in Shown):
-        raise DataError(f"people is {word!r}; allowed: public, own")
-    return Shown(word)
+def scores(model: Trained, graph: Graph, shown: str | None, nothing_protected: bool) -> np.ndarray:
+    """[n, c] of the nodes of ``graph``. ``PrivacyError`` where an answer would release what nobody has priced.
 
-
-def scores(model: Trained, graph: Graph, shown: Shown | None, nothing_protected: bool) -> np.ndarray:
-    """[n, c] of the nodes of ``graph``. ``PrivacyError`` where an answer would release what nobody has priced."""
+    shown: ``public`` or ``own``, who is asked about and reads the answers; ``DataError`` for another word.
+    """
+    if shown not in (None, "public", "own"):
+        raise DataError(f"people is {shown!r}; allowed: public, own")
     reads = _reads(model)
     places = model.people.places(graph.ids)
     graph = in_columns(graph, model.names.columns, model.plan.facts.sizes.num_features)
@@ -126,7 +114,7 @@ def _reads(model: Trained) -> Reads:
     return found
 
 
-def _require_priced(model: Trained, reads: Reads, shown: Shown | None, graph: Graph, places: np.ndarray) -> None:
+def _require_priced(model: Trained, reads: Reads, shown: str | None, graph: Graph, places: np.ndarray) -> None:
     """``PrivacyError`` that says what would be released, and the way out."""
     alone = ", ".join(kinds.names_offering(lambda offers: offers.private_test_nodes))
     node_level = model.plan.guarantee.protection.unit is Unit.NODE
@@ -139,18 +127,18 @@ def _require_priced(model: Trained, reads: Reads, shown: Shown | None, graph: Gr
             f"an answer of {model.method} reads {reads.value}. Say whose rows these are: --people public (everybody may "
             "know them and their edges), or --people own (each answer is shown to its own person alone)"
         )
-    if reads is Reads.PUBLIC_GRAPH and shown is Shown.OWN:
+    if reads is Reads.PUBLIC_GRAPH and shown == "own":
         raise PrivacyError(
             f"an answer of {model.method} reads {reads.value}: it would show a private person the rows of others, and "
             f"nobody priced that. Allowed: --people public, if it is true; or fit a row that answers from own rows ({alone})"
         )
-    if shown is Shown.PUBLIC and (trained or same):
+    if shown == "public" and (trained or same):
         who = f"{trained:,} of {graph.num_nodes:,} people" if trained else "these people"
         raise PrivacyError(
             f"{who} were in the training graph, which the model protects: they are not public, and nobody priced their "
             f"answers. Leave them out; or fit a row that answers from one's own row ({alone}) and say --people own"
         )
-    if shown is Shown.PUBLIC and reads is Reads.OWN_EDGES and not node_level:
+    if shown == "public" and reads is Reads.OWN_EDGES and not node_level:
         raise PrivacyError(
             f"an answer of {model.method} reads {reads.value}, which the model protects: shown to others it may tell of them. "
             "Say --people own, and show each answer to its own person alone"

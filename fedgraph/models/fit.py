@@ -31,7 +31,7 @@ from fedgraph.scenario.read import DatasetSettings, TaskSettings
 from fedgraph.tasks import base as tasks
 from fedgraph.tasks.base import Models
 from fedgraph.tasks.base.node_settings import Params
-from fedgraph.tasks.base.row_keys import Select
+from fedgraph.tasks.base.offers import Select
 from fedgraph.tasks.base.training import Fitted
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols, public_part

@@ -69,7 +69,7 @@ class Model(answers.Trained):
             DataError: the columns are not those of the model.
         """
         graph = data if isinstance(data, Graph) else self.graph_of(data)
-        found = answers.scores(self, graph, answers.shown_to(people), nothing_protected)
+        found = answers.scores(self, graph, people, nothing_protected)
         if (found < 0).any() or not np.allclose(found.sum(axis=1), 1.0):  # scores of other methods are logits
             found = np.exp(found - found.max(axis=1, keepdims=True))
         return np.asarray(found / found.sum(axis=1, keepdims=True), dtype=np.float64)

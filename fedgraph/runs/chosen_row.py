@@ -58,7 +58,7 @@ class ChosenRow(Score):
             >>> model = run.best(unit="node", trust="curator", epsilon=4).fit("people", public="volunteers")
         """
         from fedgraph.models import fit as fits
-        from fedgraph.tasks.base.row_keys import Select
+        from fedgraph.tasks.base.offers import Select
 
         asked = Select(**dict(select)) if isinstance(select, Mapping) else select and fits.read_select(Path(select))
         place = None if budget is None else Path(budget)

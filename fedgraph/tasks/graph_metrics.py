@@ -19,8 +19,8 @@ from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_
 from fedgraph.errors import ScenarioError
 from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, no_plugins, releases_nothing
 from fedgraph.tasks.base.graphs import clear_embeddings as clear
-from fedgraph.tasks.base.graphs.raw_distances import FUSED, SIZE, TOPOLOGY
-from fedgraph.tasks.base.graphs.solver_settings import Solving
+from fedgraph.tasks.base.graphs.graph_distances import FUSED, SIZE, TOPOLOGY
+from fedgraph.tasks.base.graphs.graph_settings import Solving
 from fedgraph.types import Graph
 from fedgraph.worlds.world import JOINED
 
@@ -124,16 +124,8 @@ def _space(params: Params, method: str, graph: Graph, model: clear.Embedder) -> 
 
 def _sampled(params: Params, cell: Cell, context: Context) -> tuple[clear.Sample, clear.Embedder]:
     """The repetition's graphs and the model trained on them, once per process."""
-    where = (context.label, context.dataset, cell.seed)
-    data = context.data
-    assert data is not None
-
-    def make() -> tuple[clear.Sample, clear.Embedder]:
-        rng = seeds.generator(context.root, "sample", *where)
-        found = params.drawn(data, max(params.graphs, params.compared), rng)
-        return found, clear.train(found.graphs, params.training, seeds.generator(context.root, "model", *where))
-
-    return context.cached(("sampled", *where), make)
+    key = ("sampled", context.label, context.dataset, cell.seed)
+    return context.cached(key, lambda: params.embedded(context, cell.seed, max(params.graphs, params.compared))[:2])
 
 
 def _drawing(graphs: tuple[Graph, ...]) -> dict[str, np.ndarray]:

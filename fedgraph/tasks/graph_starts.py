@@ -126,10 +126,7 @@ def _product_or_noised(level: int, std: float, ends: starts.Ends) -> Taken:
 
 def _ends(params: Params, cell: Cell, context: Context) -> starts.Ends:
     where = (context.label, context.dataset, cell.seed)
-    assert context.data is not None
-    rng = seeds.generator(context.root, "sample", *where)
-    found = params.drawn(context.data, params.graphs, rng)
-    model = clear.train(found.graphs, params.training, seeds.generator(context.root, "model", *where))
+    found, model, rng = params.embedded(context, cell.seed, params.graphs)
     every = np.stack(np.triu_indices(params.graphs, 1), axis=1)
     which = every[np.sort(rng.permutation(len(every))[: params.pairs])]
     rows = [model.of(g) for g in found.graphs]

@@ -18,12 +18,10 @@ from fedgraph.documents.settings import Infinite, Settings, Spec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.links import pairs
 from fedgraph.methods.base import Budget, Plan, kinds
-from fedgraph.partition import base
 from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, entries_of, grid, require_distinct, training
 from fedgraph.tasks.base.grid import Row as ROW
-from fedgraph.tasks.base.offers import Nested
-from fedgraph.tasks.base.row_keys import of_method
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.tasks.base.offers import Nested, of_method
+from fedgraph.types import Graph, Partition, one_client
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import Kind
@@ -86,7 +84,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train on the edges that are held, score the hidden ones beside pairs that are none."""
     world = _world(params, cell, context)
-    made, hidden = _plan(params, cell, world), _hidden(params, cell.seed, context)
+    made, hidden = _plan(params, cell, world), _split(params, cell.seed, context)[1]
     done = training.train(world, _key(params, cell), made, cell, context)
     method = kinds.linker(cell.method)
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
@@ -146,10 +144,6 @@ def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setti
     return context.cached(("links", context.dataset, params.test_share, seed), make)
 
 
-def _hidden(params: Params, seed: int, context: Context) -> np.ndarray:
-    return _split(params, seed, context)[1]
-
-
 def _key(params: Params, cell: Cell) -> Hashable:
     """Who holds which node: worlds that are trusted differently hold the same."""
     dealt = None if cell.world.kind is Kind.WHOLE else tuple(sorted((k, repr(v)) for k, v in params.partition.items()))
@@ -161,14 +155,8 @@ def _world(params: Params, cell: Cell, context: Context) -> DealtWorld:
 
     def make() -> Partition:
         if cell.world.kind is Kind.WHOLE:
-            whole = Subgraph(0, setting.held, np.arange(setting.held.num_nodes))
-            return Partition((whole,), True, 0, "one curator", from_edges=False, from_labels=False)
-        offers, settings = base.chosen(params.partition)
-        rng = seeds.generator(context.root, "partition", context.dataset, cell.seed)
-        found: Partition = offers.split(setting.held, settings, rng)
-        if not found.disjoint:
-            raise ScenarioError(f"link_prediction needs disjoint clients; partition {params.partition['partition']!r} overlaps")
-        return found
+            return one_client(setting.held, "one curator")
+        return training.disjoint_clients(setting.held, params.partition, cell, context)
 
     return DealtWorld(cell.world, setting, context.cached(("partition", _key(params, cell)), make), "dropped", 1)
 

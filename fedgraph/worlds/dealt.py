@@ -1,13 +1,23 @@
-"""A world as it is dealt: a setting (what is held, asked and public), a partition of it, and who may see what."""
+"""A world as it is dealt: a setting (what is held, asked and public), a partition of it, and who may see what.
 
+``Federation`` is one seed's setting, dealt to its owners. Each of its worlds (the same people alone, together, with one
+curator, or without one client) holds the same graphs: nothing is sampled again.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
+import numpy as np
+
+from fedgraph.errors import DataError
 from fedgraph.methods.base import ClearFacts, CutEdges, Derived, Membership, PublicFacts, PublicPart, Sizes
 from fedgraph.methods.base.column_ranks import ColumnRanks
+from fedgraph.partition import base
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Partition
-from fedgraph.worlds import protocols
-from fedgraph.worlds.world import World
+from fedgraph.types import Graph, Partition, Subgraph, one_client
+from fedgraph.worlds import missing, protocols
+from fedgraph.worlds.world import Kind, World
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,3 +79,160 @@ class DealtWorld:
         """The same people, with columns on one scale."""
         partition = self.partition.with_graphs(lambda share: ranks.scaled(share.graph))
         return replace(self, setting=self.setting.scaled(ranks), partition=partition)
+
+
+Cut = Literal["dropped", "protected", "generated"]
+
+
+@dataclass(frozen=True, eq=False)
+class Federation:
+    """names: of the clients, in the order of their numbers. setting: of everybody. partition: each owner a client."""
+
+    names: tuple[str, ...]
+    setting: protocols.Setting
+    partition: Partition
+
+    def asked_of(self, client: int) -> np.ndarray:
+        """int64, the rows of ``setting.asked`` that belong to ``client``."""
+        owner = self.setting.asked.owner
+        return np.flatnonzero(owner == client) if owner is not None else np.zeros(0, dtype=np.int64)
+
+    def at_home(self, answers: Callable[[Graph], np.ndarray], asked: Graph) -> np.ndarray:
+        """Scores of every asked node, float [n, c]: each client asks about its own part of ``asked``.
+
+        Where the nodes that are asked are held, all are asked at once: a method may know them by their number.
+        """
+        if self.same:
+            return answers(asked)
+        found: np.ndarray | None = None
+        for client in range(len(self.names)):
+            rows = self.asked_of(client)
+            if rows.size:
+                own = answers(asked.induced(rows))
+                found = np.zeros((asked.num_nodes, own.shape[1])) if found is None else found
+                found[rows] = own
+        assert found is not None
+        return found
+
+    @property
+    def same(self) -> bool:
+        """Whether the nodes that are asked are held."""
+        return self.setting.asked is self.setting.held
+
+
+def federation_of(setting: protocols.Setting, names: tuple[str, ...], source: Partition, cut: Cut) -> Federation:
+    """Each owner's part of the training side as a client. ``DataError`` for an owner that has none.
+
+    source: how owners came to their nodes. cut: what each client is told of its edges to other clients.
+    """
+    owner = setting.held.owner
+    if owner is None:
+        raise DataError(f"{setting.held.name}: its nodes know no owner")
+    empty = np.flatnonzero(np.bincount(owner, minlength=len(names)) == 0)
+    if empty.size:
+        raise DataError(
+            f"{setting.held.name}: {names[int(empty[0])]} has no node on the training side: the split tests all that it has; "
+            "allowed: at least one per client (a larger train_fraction, own masks, or protocol: asking, where a client holds "
+            "all of its nodes)"
+        )
+    order = np.argsort(owner, kind="stable")
+    groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(names))))
+    found = base.disjoint(
+        setting.held, groups, source.description, from_edges=source.from_edges, from_labels=source.from_labels
+    )
+    if cut != "dropped":
+        found = base.with_cut_edges(setting.held, found)
+    if cut == "generated":
+        found = missing.stood_in(found, setting.held.features)
+    return Federation(names, setting, found)
+
+
+def deal(federation: Federation, world: World, cut: Cut, colluders: int, client: int = 0) -> DealtWorld:
+    """The same people, dealt as ``world`` says. Two worlds of the same ``holding`` differ in their viewer alone.
+
+    Args:
+        federation: each owner a client.
+        world: who trains together.
+        cut: what clients know of the edges between them, as they were dealt.
+        colluders: participants who may pool their noise with the server.
+        client: which one, where every client is alone.
+
+    Raises:
+        DataError: the client that is left out is the only one.
+    """
+    setting, partition = federation.setting, federation.partition
+    if world.kind is Kind.WHOLE:
+        partition = one_client(setting.held, "one curator")
+    elif world.kind is Kind.ALONE:
+        setting, partition = _alone(federation, client)
+    elif world.without is not None:
+        setting, partition = _without(federation, world.without.client)
+    return DealtWorld(world, setting, partition, cut if world.joined else "dropped", colluders)
+
+
+def _alone(federation: Federation, client: int) -> tuple[protocols.Setting, Partition]:
+    """One client with its own nodes, its own public ones, and its own questions."""
+    setting, own = federation.setting, federation.partition.subgraphs[client]
+    held = own.graph
+    asked, truth = (held, setting.truth[federation.asked_of(client)]) if federation.same else _asks(federation, client)
+    asking = np.flatnonzero(np.isin(own.nodes, setting.asking))
+    narrow = replace(
+        setting,
+        held=held,
+        asked=asked,
+        truth=truth,
+        num_train=held.num_nodes - (int((truth >= 0).sum()) if federation.same else 0),
+        public_graph=asked if setting.test_graph_public else setting.public_graph,
+        public_attributes=None if setting.public_attributes is None else protocols.without_edges(held),
+        asking=asking,
+    )
+    return narrow, one_client(held, f"{federation.names[client]} alone")
+
+
+def _without(federation: Federation, client: int) -> tuple[protocols.Setting, Partition]:
+    """Everybody but ``client``, whose nodes are asked. ``DataError`` where nobody else is there, or held nodes are asked.
+
+    What is public stays public, of the client that is left out, too.
+    """
+    setting, name = federation.setting, federation.names[client]
+    others = [s for s in federation.partition.subgraphs if s.client != client]
+    if not others:
+        raise DataError(f"{name} is the only client: there is nobody to train without it")
+    kept = np.sort(np.concatenate([s.nodes for s in others]))
+    shares = tuple(Subgraph(i, s.graph, np.searchsorted(kept, s.nodes)) for i, s in enumerate(others))
+    words = f"{federation.partition.description}, without {name}"
+    partition = replace(federation.partition, subgraphs=shares, disjoint=True, num_cut_edges=0, description=words)
+    asking = np.flatnonzero(np.isin(kept, setting.asking))
+    if federation.same:
+        asked, truth = _newcomers(federation, client), setting.truth[federation.asked_of(client)]
+    else:
+        asked, truth = _asks(federation, client)
+    attributes = setting.public_attributes
+    left = replace(
+        setting,
+        asked=asked,
+        asked_is_public=setting.test_graph_public,
+        truth=truth,
+        num_train=kept.size - asking.size,
+        public_attributes=None if attributes is None else attributes.induced(kept),
+        asking=asking,
+    )
+    return left, partition
+
+
+def _asks(federation: Federation, client: int) -> tuple[Graph, np.ndarray]:
+    """The client's own part of a test graph, and its answers.
+
+    A client without a test node asks for nothing that counts: it gets the whole test graph where that is public, and otherwise
+    its own nodes.
+    """
+    setting, rows = federation.setting, federation.asked_of(client)
+    if rows.size:
+        return setting.asked.induced(rows), setting.truth[rows]
+    asked = setting.asked if setting.test_graph_public else _newcomers(federation, client)
+    return asked, np.full(asked.num_nodes, -1, dtype=np.int64)
+
+
+def _newcomers(federation: Federation, client: int) -> Graph:
+    """A client that has not joined, as it asks: its own graph, and no label."""
+    return protocols.without_labels(federation.partition.subgraphs[client].graph)

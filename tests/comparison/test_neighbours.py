@@ -10,7 +10,7 @@ from fedgraph.comparison import bounds, neighbours
 from fedgraph.comparison.classify import Split, nearest
 from fedgraph.comparison.gromov import GromovOptions, assemble, pairs, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding, from_topology
-from fedgraph.comparison.solving import SolvedPairs
+from fedgraph.comparison.solving import SolvedPairs, SolverFacts
 from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.graphs import pairwise
 
@@ -36,9 +36,10 @@ def test_votes_are_those_of_the_full_matrix(kind: str, alpha: float | None) -> N
     spaces, options = given(kind), GromovOptions(alpha=alpha)
     full = assemble(60, pairs(60), solve_pairs(spaces, pairs(60), options).value)
     context = Context("t", "none", None, 0, 1, runtime.start("serial"))
-    found, asked, facts = pairwise.nearest_pairs(spaces, options, context, SPLIT, 7)
-    assert facts == SolvedPairs(file=None, pairs=asked, converged=asked)
+    found, facts = pairwise.asked_pairs(spaces, options, context, SPLIT, 7)
     known = np.arange(12, 60)
+    asked = facts.asked[0]
+    assert facts == SolverFacts(SolvedPairs(file=None, pairs=asked, converged=asked), asked=(asked, 12 * known.size))
     ours, theirs = found[np.ix_(SPLIT.test, known)], full[np.ix_(SPLIT.test, known)]
     assert np.array_equal(ours[np.isfinite(ours)], theirs[np.isfinite(ours)])
     assert np.isfinite(ours).sum() == asked < 0.7 * ours.size, "few are solved"
@@ -65,13 +66,13 @@ def test_known_values_save_work_and_change_nothing(monkeypatch: pytest.MonkeyPat
     real = pairwise._solve_chunk
     monkeypatch.setattr(pairwise, "_solve_chunk", lambda which, s, o: solved.append(len(which)) or real(which, s, o))
     context, known = Context("t", "none", None, 0, 1, runtime.start("serial")), np.full((60, 60), np.nan)
-    first = pairwise.nearest_pairs(spaces, GromovOptions(), context, SPLIT, 5, known)
-    assert sum(solved) == first[1] == np.isfinite(known).sum() // 2
+    first = pairwise.asked_pairs(spaces, GromovOptions(), context, SPLIT, 5, known)
+    assert sum(solved) == first[1].asked[0] == np.isfinite(known).sum() // 2
     solved.clear()
-    again = pairwise.nearest_pairs(spaces, GromovOptions(), context, SPLIT, 5, known)
+    again = pairwise.asked_pairs(spaces, GromovOptions(), context, SPLIT, 5, known)
     assert not solved
     assert np.array_equal(first[0], again[0])
-    assert first[1] == again[1]
+    assert first[1].asked == again[1].asked
 
 
 @pytest.mark.parametrize("options", [GromovOptions(restarts=20), GromovOptions(alpha=0.3, restarts=20)])

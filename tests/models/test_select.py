@@ -24,7 +24,7 @@ from fedgraph.privacy.units import Assumption
 from fedgraph.runs.run import Run
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base.row_keys import Select
+from fedgraph.tasks.base.offers import Select
 from fedgraph.tasks.base.training import Fitted
 from fedgraph.tasks.node_classification import selecting
 from fedgraph.types import Graph

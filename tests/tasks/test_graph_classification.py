@@ -25,9 +25,8 @@ from fedgraph.report.sections.base import Records
 from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_classification as task
 from fedgraph.tasks.base import Cell, Context
-from fedgraph.tasks.base.graphs import embedded_spaces as embedded
 from fedgraph.tasks.base.graphs import graph_collections as collections
-from fedgraph.tasks.base.graphs import raw_distances
+from fedgraph.tasks.base.graphs import graph_distances
 from fedgraph.tasks.graph_classification import models as graph_models
 from fedgraph.types import Graph, GraphCollection
 from fedgraph.worlds.world import JOINED
@@ -134,8 +133,8 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
     for cell in task.cells(full, where):
         other = task.run(votes, cell, where)
         store.save(cell, other, 0.1)
-        assert (other.facts.solver.asked is not None) == (cell.method not in raw_distances.LEAKS)
-        if cell.method in raw_distances.LEAKS:
+        assert (other.facts.solver.asked is not None) == (cell.method not in graph_distances.LEAKS)
+        if cell.method in graph_distances.LEAKS:
             continue
         one = task.run(full, cell, where)
         of_votes = {"accuracy": one.metrics["knn3"], "macro_f1": other.metrics["macro_f1"]}
@@ -161,7 +160,7 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
 
 def test_constant_embeddings_release_nothing_but_size(mutag: GraphCollection) -> None:
     where, given = context(mutag), params(baselines=[])
-    cell = next(c for c in task.cells(given, where) if c.method == embedded.CONSTANT)
+    cell = next(c for c in task.cells(given, where) if c.method == graph_distances.CONSTANT)
     out = task.run(given, cell, where)
     assert out.epsilon_provable == 0.0
     assert not out.releases
@@ -177,15 +176,15 @@ def test_drop_out_before_any_retrieval_still_gives_a_table(mutag: GraphCollectio
 def test_one_draw_of_the_constant_rows_serves_all_folds(mutag: GraphCollection) -> None:
     where, given = context(mutag, seeds=2), params(baselines=[], epsilons_of={"tu/mutag": ["1/n"]})
     cells = [c for c in task.cells(given, where) if c.variant.startswith("gin/multi-bit/")]
-    assert [(c.method, c.seed) for c in cells] == [(m, s) for s in (0, 1) for m in (embedded.CONSTANT, "local_dp")]
-    other = next(c for c in task.cells(given, where) if c.method == embedded.CONSTANT and c.variant.startswith("gin/gauss"))
+    assert [(c.method, c.seed) for c in cells] == [(m, s) for s in (0, 1) for m in (graph_distances.CONSTANT, "local_dp")]
+    other = next(
+        c for c in task.cells(given, where) if c.method == graph_distances.CONSTANT and c.variant.startswith("gin/gauss")
+    )
 
     def distances(cell: Cell, k: int | None = None) -> np.ndarray:
         made, _, split = task._planned(given, cell, where)
-        sizes = [g.num_nodes for g in mutag.graphs]
-        return embedded.constant_distances(cell.path[:-1], sizes, made.made.encoding, gromov.GromovOptions(), where, split, k)[
-            0
-        ]
+        votes = given if k is None else given.model_copy(update={"classifier": "neighbours", "neighbours": [k]})
+        return task._constant_distances(votes, cell, where, made, split)[0]
 
     first = distances(cells[0])
     assert distances(cells[2]) is first
@@ -284,7 +283,7 @@ def test_weights_by_degree_where_degrees_may_be_read(mutag: GraphCollection) -> 
         split = task._dealt(given, 0, where[weights])[0]
         collection = task._collection(given, where[weights])
         wanted = (0.5, gromov.GromovOptions(), where[weights], split, None, given.weights)
-        topology[weights] = raw_distances.distances_of("GW(A)", collection, *wanted)[0]
+        topology[weights] = graph_distances.distances_of("GW(A)", collection, *wanted)[0]
         spaces = [from_topology(g.adjacency, weights) for g in collection.graphs[:2]]  # type: ignore[arg-type]
         assert topology[weights][0, 1] == gromov.solve_pairs(spaces, np.array([[0, 1]])).value[0]
     assert means["uniform"][4.0] == means["degree"][4.0]
@@ -297,7 +296,7 @@ def test_constant_embeddings_are_compared_as_the_others(mutag: GraphCollection) 
     found = []
     for metric in ("euclidean", "cosine"):
         given, where = params(baselines=[], metric=metric), context(mutag)
-        cell = next(c for c in task.cells(given, where) if c.method == embedded.CONSTANT)
+        cell = next(c for c in task.cells(given, where) if c.method == graph_distances.CONSTANT)
         task.run(given, cell, where)
         found.append(where.cache["constant", *cell.path[:-1]][0])
     assert not np.allclose(*found)

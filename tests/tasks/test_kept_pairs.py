@@ -17,7 +17,7 @@ from fedgraph.comparison.solving import SolverFacts
 from fedgraph.report.sections.base import describe_solver
 from fedgraph.runs.console import Console
 from fedgraph.tasks.base import Context
-from fedgraph.tasks.base.graphs import kept_pairs, pairwise
+from fedgraph.tasks.base.graphs import pairwise
 from fedgraph.worlds.world import JOINED
 
 
@@ -76,14 +76,14 @@ def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) ->
 
 def test_only_the_same_question_has_the_same_name() -> None:
     given = spaces()
-    name = kept_pairs.name_of(given, GromovOptions())
-    assert name == kept_pairs.name_of(spaces(), GromovOptions())
+    name = pairwise.name_of(given, GromovOptions())
+    assert name == pairwise.name_of(spaces(), GromovOptions())
     others = [
-        kept_pairs.name_of(given, GromovOptions(restarts=1)),
-        kept_pairs.name_of(given, GromovOptions(alpha=0.5)),
-        kept_pairs.name_of(spaces(1), GromovOptions()),
-        kept_pairs.name_of(given[::-1], GromovOptions()),
-        kept_pairs.name_of([*given[:-1], MetricSpace(given[-1].distances * 2, given[-1].weights)], GromovOptions()),
+        pairwise.name_of(given, GromovOptions(restarts=1)),
+        pairwise.name_of(given, GromovOptions(alpha=0.5)),
+        pairwise.name_of(spaces(1), GromovOptions()),
+        pairwise.name_of(given[::-1], GromovOptions()),
+        pairwise.name_of([*given[:-1], MetricSpace(given[-1].distances * 2, given[-1].weights)], GromovOptions()),
     ]
     assert len({name, *others}) == 6
 

@@ -13,8 +13,9 @@ from fedgraph.comparison import gromov
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding
 from fedgraph.tasks import graph_classification, graph_clustering, graph_metrics
 from fedgraph.tasks.base import Context
-from fedgraph.tasks.base.graphs import solver_settings as settings
+from fedgraph.tasks.base.graphs import graph_settings as settings
 from fedgraph.tasks.base.graphs.pairwise import all_pairs
+from fedgraph.tasks.graph_clustering import compare
 
 
 def spaces(count: int = 8, fused: bool = False) -> list[MetricSpace]:
@@ -44,7 +45,7 @@ def test_careful_is_never_worse_and_the_variation_says_by_how_much() -> None:
     one, best = (gromov.solve_pairs(made, which, settings.Solving(quality=q).options()).value for q in ("fast", "careful"))
     assert (best <= one + 1e-12).all()
     assert (best < one - 1e-6).any(), "several starts should find a lower minimum somewhere"
-    found = settings.variation(made, settings.Solving().options(), np.random.default_rng(0))
+    found = compare.variation(made, settings.Solving().options(), np.random.default_rng(0))
     assert found.pairs == len(which)
     assert found.lower == pytest.approx(np.mean((one - best) / one > 1e-6))
     assert found.drop == pytest.approx(np.mean((one - best) / one))

@@ -15,8 +15,8 @@ from fedgraph.documents.settings import Infinite, Says, Spec, renamed
 from fedgraph.methods.base import kinds
 from fedgraph.privacy.trust import EARLIER, Trust
 from fedgraph.tasks.base import Cell, Context, require_distinct
-from fedgraph.tasks.base.row_keys import RowKeys, checker
-from fedgraph.worlds.world import trusting
+from fedgraph.tasks.base.offers import RowKeys, checker
+from fedgraph.worlds.world import World, trusting
 
 TrustWord = Annotated[Trust, renamed(EARLIER)]  # a level of trust as a scenario writes it
 Formerly = Says(formerly="settings")
@@ -46,14 +46,17 @@ def cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons: Sequence[
             for entry, spec in enumerate(methods):
                 if trust not in trusted_in(spec, trusted) or seed >= int(spec.get("seeds", context.seeds)):
                     continue
-                name, row = spec["method"], variant(spec)
-                budgets = [np.inf] if unprotected(spec) else [float(e) for e in spec.get("epsilons", epsilons)]
-                for epsilon in budgets:
-                    for reading in readings if np.isfinite(epsilon) else ["none"]:
-                        found.append(
-                            Cell(context.label, context.dataset, name, row, trusting(trust), epsilon, reading, seed, entry)
-                        )
+                found += cells_in(trusting(trust), entry, spec, seed, epsilons, readings, context)
     return found
+
+
+def cells_in(world: World, entry: int, spec: Spec, seed: int, epsilons: Sequence[float], readings: Sequence[str],
+             context: Context) -> list[Cell]:  # fmt: skip
+    """The cells of one row in one world: its budgets, and the readings under which its noise is chosen."""
+    budgets = [np.inf] if unprotected(spec) else [float(e) for e in spec.get("epsilons", epsilons)]
+    named = (context.label, context.dataset, spec["method"], variant(spec), world)
+    read = [(e, reading) for e in budgets for reading in (readings if np.isfinite(e) else ["none"])]
+    return [Cell(*named, epsilon, reading, seed, entry) for epsilon, reading in read]
 
 
 def trusted_in(spec: Spec, trusted: Sequence[Trust]) -> list[Trust]:

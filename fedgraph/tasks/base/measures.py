@@ -5,6 +5,8 @@ little more than zero, and an AUROC of one half. Definitions are scikit-learn's,
 """
 
 import numpy as np
+from scipy.special import softmax
+from scipy.stats import rankdata
 
 from fedgraph.errors import RuntimeFailure
 
@@ -20,8 +22,7 @@ def probabilities(scores: np.ndarray) -> np.ndarray:
     found = np.nan_to_num(scores.astype(np.float64), nan=-np.inf, posinf=1e30, neginf=-1e30)
     if found.size and (found >= 0).all() and np.allclose(found.sum(axis=1), 1.0, atol=1e-4):
         return found / found.sum(axis=1, keepdims=True)
-    shifted = np.exp(found - found.max(axis=1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(found, axis=1))
 
 
 def area_under_roc(right: np.ndarray, chances: np.ndarray) -> float:
@@ -29,8 +30,7 @@ def area_under_roc(right: np.ndarray, chances: np.ndarray) -> float:
 
     right: bool [n], some true, some false. chances: float64 [n].
     """
-    _, place, counts = np.unique(chances, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # equal scores share the mean of their ranks
+    ranks = rankdata(chances)  # equal scores share the mean of their ranks
     members, strangers = int(right.sum()), int((~right).sum())
     return float((ranks[right].sum() - members * (members + 1) / 2) / (members * strangers))
 

@@ -16,7 +16,7 @@ from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Budget, Calibration
 from fedgraph.privacy.trust import Trust
 from fedgraph.tasks.base import grid
-from fedgraph.tasks.base.row_keys import Select, checker
+from fedgraph.tasks.base.offers import Select, checker
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols, public_part
 

@@ -21,6 +21,7 @@ from fedgraph import seeds
 from fedgraph.attacks.base import canary_graphs
 from fedgraph.cells.facts import GraphClassificationFacts
 from fedgraph.comparison.classify import Split
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solving import SolverFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
@@ -28,17 +29,16 @@ from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, Pub
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.partition import base
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, outcomes
-from fedgraph.tasks.base.graphs import embedded_spaces as embedded
+from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, training
 from fedgraph.tasks.base.graphs import graph_collections as collections
+from fedgraph.tasks.base.graphs import graph_distances as raw
 from fedgraph.tasks.base.graphs import graph_settings
-from fedgraph.tasks.base.graphs import raw_distances as raw
 from fedgraph.tasks.base.graphs.graph_settings import COMPARE, FUSED, clear
 from fedgraph.tasks.base.graphs.graph_settings import Row as ROW
-from fedgraph.tasks.base.graphs.pairwise import asked_pairs, verified
-from fedgraph.tasks.base.row_keys import of_method
+from fedgraph.tasks.base.graphs.pairwise import asked_pairs, kept_pairs, verified
+from fedgraph.tasks.base.offers import of_method
 from fedgraph.tasks.graph_classification import models as graph_models
-from fedgraph.tasks.graph_classification.judging import Judging, judge
+from fedgraph.tasks.graph_classification.models import Judging, judge
 from fedgraph.tasks.graph_classification.settings import Params
 from fedgraph.types import GraphCollection
 from fedgraph.worlds.world import JOINED
@@ -67,7 +67,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
             first = rows_of_model[0]
             if not clear(first.epsilon):
                 exposing = [r for r in rows_of_model if r.epsilon == first.epsilon]
-                found += [_cell(context, embedded.CONSTANT, r, smallest, seed) for r in exposing]
+                found += [_cell(context, raw.CONSTANT, r, smallest, seed) for r in exposing]
             found += [_cell(context, params.methods[r.index]["method"], r, smallest, seed) for r in rows_of_model]
     return found
 
@@ -134,16 +134,27 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         judged = _judged(params, cell, context, distances, chosen_by_folds)
         return _unreleased(params, cell, context, judged, replace(_facts(params, context, dealt, split), solver=asked))
     made, dealt, split = _planned(params, cell, context)
-    if cell.method == embedded.CONSTANT:
-        sizes, solving = [g.num_nodes for g in collection.graphs], params.options()
-        distances, asked = embedded.constant_distances(
-            cell.path[:-1], sizes, made.made.encoding, solving, context, split, params.only_nearest, params.metric
-        )
+    if cell.method == raw.CONSTANT:
+        distances, asked = _constant_distances(params, cell, context, made, split)
         row = _row(params, cell, context)
         facts = _facts(params, context, dealt, split)
         facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked)
         return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts)
     return _released(params, cell, context, made, dealt, split)
+
+
+def _constant_distances(
+    params: Params, cell: Cell, context: Context, made: Plan[Any, Embedding], split: Split
+) -> tuple[np.ndarray, SolverFacts]:
+    """Of embeddings that are ½ everywhere, through the encoder. Nothing is trained, so one draw serves all splits."""
+    key = cell.path[:-1]
+
+    def spaces() -> list[MetricSpace]:
+        sizes = [g.num_nodes for g in _collection(params, context).graphs]
+        rng = seeds.generator(context.root, *key, "constant")
+        return raw.constant_spaces(sizes, made.made.encoding, params.metric, rng)
+
+    return kept_pairs(("constant", *key), spaces, params.options(), context, split, params.only_nearest)
 
 
 def _released(
@@ -161,7 +172,7 @@ def _released(
     if own.get(COMPARE, True):
         embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if clear(cell.epsilon) else "uniform"
-        spaces = embedded.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
+        spaces = raw.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
         options = params.options(params.alpha if FUSED in own else None)
         distances, asked = asked_pairs(spaces, options, context, split, params.only_nearest)
         drawn = seeds.generator(context.root, *cell.path, "verify")
@@ -172,7 +183,7 @@ def _released(
     if not on_nodes:
         metrics |= graph_models.answered(made, trained.state, dealt, collection, split, params.tuned_on_test)
     measured = canary_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
-    return outcomes.settled(made, dealt.partition, trained).as_outcome(
+    return training.settled(made, dealt.partition, trained).as_outcome(
         cell,
         metrics | measured.metrics,
         replace(
@@ -202,9 +213,9 @@ def _unreleased(
     params: Params, cell: Cell, context: Context, metrics: dict[str, float], facts: GraphClassificationFacts
 ) -> Outcome:
     """A row without a protected release: public sizes, or raw data that nobody may see (then ε = ∞)."""
-    public = cell.method in (raw.SIZE, embedded.CONSTANT)
+    public = cell.method in (raw.SIZE, raw.CONSTANT)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
-    return outcomes.unreleased(cell, protection, params.delta, metrics, facts, from_sizes=public)
+    return training.unreleased(cell, protection, params.delta, metrics, facts, from_sizes=public)
 
 
 def _facts(params: Params, context: Context, dealt: collections.Dealt, split: Split) -> GraphClassificationFacts:

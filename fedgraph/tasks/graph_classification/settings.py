@@ -8,8 +8,7 @@ from fedgraph.attacks.base import canary_graphs
 from fedgraph.comparison.classify import Handling
 from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.documents.settings import PerDataset, Says, Spec
-from fedgraph.tasks.base.graphs.graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Models
-from fedgraph.tasks.base.graphs.solver_settings import Solving
+from fedgraph.tasks.base.graphs.graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Models, Solving
 
 Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 

@@ -25,11 +25,10 @@ from fedgraph.federation import rounds
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, outcomes
-from fedgraph.tasks.base.graphs.embedded_spaces import CONSTANT, constant_spaces
+from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, training
+from fedgraph.tasks.base.graphs.graph_distances import CONSTANT, DEGREES, SIZE, constant_spaces, degree_distances
 from fedgraph.tasks.base.graphs.graph_settings import clear
-from fedgraph.tasks.base.graphs.raw_distances import DEGREES, SIZE, degree_distances
-from fedgraph.tasks.base.row_keys import of_method
+from fedgraph.tasks.base.offers import of_method
 from fedgraph.tasks.graph_clustering import compare
 from fedgraph.tasks.graph_clustering.clients import collection_of, graph_of, is_collection, partition_of, public_of, truth_of
 from fedgraph.tasks.graph_clustering.compare import OF_VECTORS, Clustering, Found
@@ -157,7 +156,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         found = compare.discrepancies(spaces, options, how_many, cell, context)
 
     measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)
-    done = outcomes.settled(made, partition, trained)
+    done = training.settled(made, partition, trained)
     embedding = done.settled.paths["embedding"]
     rng = seeds.generator(context.root, *cell.path, "map")
     places = None if cell.seed else maps.mds(found.distances) if params.map == "mds" else maps.tsne(found.distances, rng)
@@ -222,7 +221,7 @@ def _unreleased(params: Params, cell: Cell, context: Context, partition: Partiti
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
     metrics, delta = _scores(params, cell, context, truth, found), 1.0 / graph_of(params, context).num_nodes
-    return outcomes.unreleased(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
+    return training.unreleased(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
 
 
 def _facts(partition: Partition, found: Found) -> GraphClusteringFacts:

@@ -18,17 +18,17 @@ from scipy.spatial.distance import cdist
 from fedgraph import seeds
 from fedgraph.comparison import agreement, classify, cluster, gromov
 from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights
-from fedgraph.comparison.solving import Barycentres, SolverFacts
+from fedgraph.comparison.solving import Barycentres, LocalMinima, SolverFacts
 from fedgraph.tasks.base import Cell, Context
-from fedgraph.tasks.base.graphs.embedded_spaces import embedded_spaces
+from fedgraph.tasks.base.graphs.graph_distances import embedded_spaces, in_medians
+from fedgraph.tasks.base.graphs.graph_settings import KICKS, RESTARTS
 from fedgraph.tasks.base.graphs.pairwise import all_pairs, verified
-from fedgraph.tasks.base.graphs.raw_distances import in_medians
-from fedgraph.tasks.base.graphs.solver_settings import variation
 from fedgraph.types import Graph
 
 Compare = Literal["gw", "fgw", "mean", "histogram"]
 OF_VECTORS = ("mean", "histogram")
 FOLDS, NEIGHBOURS = 5, 5
+SAMPLED = 100  # pairs that are solved with one descent and carefully
 BARYCENTRES, MOST_MEMBERS = 3, 12  # that are made with POT, too; members of each
 COSTS, GAMMAS = (1.0, 10.0, 100.0), (0.125, 0.5, 2.0)  # of the support vector machine, on distances in medians
 
@@ -101,6 +101,23 @@ def _kmeans(
     return cluster.kmeans_gw(
         made, how.k, rng, options=plain, num_init=how.num_init, max_iterations=how.max_iterations, distances=distances
     )
+
+
+def variation(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator) -> LocalMinima | None:
+    """Of a sample of pairs, the share where the careful search is lower than one descent, and by how much on average.
+
+    None where there is no pair. Its ``drop`` is the mean of (one − best)/one over all sampled pairs.
+    """
+    which = gromov.pairs(len(spaces))
+    if not len(which):
+        return None
+    which = which[rng.permutation(len(which))[:SAMPLED]]
+    plain = replace(options, solver="fast", restarts=0, kicks=0)
+    careful = replace(plain, restarts=RESTARTS, kicks=KICKS)
+    one, best = (gromov.solve_pairs(spaces, which, how).value for how in (plain, careful))
+    drop = np.where(one > 0, (one - best) / np.where(one > 0, one, 1.0), 0.0)
+    lower = float((drop > 1e-6).mean())
+    return LocalMinima(len(which), lower, float(drop.mean()), 1 + RESTARTS + KICKS, options.restarts + options.kicks > 0)
 
 
 def accuracy(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:

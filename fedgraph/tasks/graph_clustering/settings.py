@@ -12,9 +12,8 @@ from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.documents.settings import Infinite, Spec
 from fedgraph.methods.base import kinds
 from fedgraph.tasks.base import require_distinct
-from fedgraph.tasks.base.graphs.graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model, clear, epsilon
-from fedgraph.tasks.base.graphs.solver_settings import Solving
-from fedgraph.tasks.base.row_keys import RowKeys, checker
+from fedgraph.tasks.base.graphs.graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Model, Solving, clear, epsilon
+from fedgraph.tasks.base.offers import RowKeys, checker
 from fedgraph.tasks.graph_clustering.compare import Compare
 
 PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε

@@ -23,13 +23,11 @@ from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.partition import base
 from fedgraph.privacy.settle import Guarantee
-from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, entries_of, grid, measures, outcomes, training
+from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, entries_of, grid, measures, training
 from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.node_settings import Row as ROW
-from fedgraph.tasks.base.offers import Nested
-from fedgraph.tasks.base.row_keys import Select, of_method
-from fedgraph.tasks.node_classification import attendance, node_map, selecting
-from fedgraph.tasks.node_classification import curve as _curve
+from fedgraph.tasks.base.offers import Nested, Select, of_method
+from fedgraph.tasks.node_classification import attendance, pictures, selecting
 from fedgraph.types import Graph, Partition, one_client
 from fedgraph.worlds import missing, protocols
 from fedgraph.worlds.dealt import DealtWorld
@@ -106,7 +104,7 @@ def spends(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarante
     if params.attack is not None or params.map:
         raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
     made = plan(params, cell, context)
-    return made, outcomes.looked_up(made, _partition(params, cell, context))
+    return made, training.looked_up(made, _partition(params, cell, context))
 
 
 def train(params: Params, cell: Cell, context: Context) -> training.Fitted:
@@ -118,10 +116,7 @@ def train(params: Params, cell: Cell, context: Context) -> training.Fitted:
 def _train_one(params: Params, cell: Cell, context: Context) -> training.Fitted:
     made, world = plan(params, cell, context), dealt_world(params, cell, context)
     who = attendance.drawn(params.federation, made, cell, context)
-    masks, keep = (
-        attendance.masks_of(params.federation, made),
-        _curve.Curve(params.curve, made, _method(params, cell)[0]).rounds,
-    )
+    masks, keep = attendance.masks_of(params.federation, made), pictures.curve_rounds(params.curve, made)
     key = _partition_key(params, cell)
     done = training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=keep)
     return training.Fitted(made, done.world, done)
@@ -131,7 +126,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train, count, test."""
     fitted, method = train(params, cell, context), _method(params, cell)[0]
     made, done, setting, partition = fitted.plan, fitted.done, fitted.world.setting, fitted.world.partition
-    curve, who = _curve.Curve(params.curve, made, method), attendance.drawn(params.federation, made, cell, context)
+    who = attendance.drawn(params.federation, made, cell, context)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = protocols.question(setting, made, lambda: settled.epsilon)
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
@@ -144,7 +139,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, setting.held)
         rng = seeds.generator(context.root, "map", *cell.path)
-        artefacts, apart = node_map.draw(scores, setting.held.labels, rng)
+        artefacts, apart = pictures.node_map(scores, setting.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
     told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
@@ -166,7 +161,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             tested=int(known.sum()),
             least_class=_least_class(context),
             right=pack_right((answers.argmax(axis=1) == setting.truth)[known]),
-            curve=curve.points_of(trained.kept, accuracy),
+            curve=tuple((round_, accuracy(state)) for round_, state in trained.kept),
             sent=went,
             attack=measured.attack,
             named=told.facts,
@@ -279,15 +274,9 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
     key = ("partition", _partition_key(params, cell))
     if cell.world.kind is Kind.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
         return context.cached(key, lambda: one_client(held, "one curator"))
-    offers, settings = base.chosen(params.partition)
 
     def make() -> Partition:
-        rng = seeds.generator(context.root, "partition", context.dataset, cell.seed)
-        found = offers.split(held, settings, rng)
-        if not found.disjoint:
-            raise ScenarioError(
-                f"node_classification needs disjoint clients; partition {params.partition['partition']!r} overlaps"
-            )
+        found = training.disjoint_clients(held, params.partition, cell, context)
         told = base.with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
         return missing.stood_in(told, held.features) if params.cut_edges == "generated" else told
 

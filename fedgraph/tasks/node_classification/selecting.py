@@ -34,7 +34,7 @@ from fedgraph.privacy.units import Assumption, Protection, Unit
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.tasks.base.node_settings import Params, Row
-from fedgraph.tasks.base.row_keys import Select, of_method
+from fedgraph.tasks.base.offers import Select, of_method
 from fedgraph.tasks.base.training import Fitted
 from fedgraph.types import Graph
 from fedgraph.worlds.protocols import Setting, without_edges

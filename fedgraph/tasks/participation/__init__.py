@@ -38,11 +38,11 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, node_settings, training
 from fedgraph.tasks.base.grid import Row as ROW
-from fedgraph.tasks.base.row_keys import of_method
+from fedgraph.tasks.base.offers import of_method
 from fedgraph.tasks.participation import records as clients
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import joining, missing, protocols
-from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds import missing, protocols
+from fedgraph.worlds.dealt import DealtWorld, Federation, deal, federation_of
 from fedgraph.worlds.world import ALONE, Kind, LeftOut, World, trusting
 
 Participation = Literal["alone", "federated", "curator", "left-out", "personalised"]
@@ -115,16 +115,12 @@ def cells(params: Params, context: Context) -> list[Cell]:
     found: list[Cell] = []
     for seed in range(context.seeds):
         for entry, spec in enumerate(params.methods):
-            budgets = [np.inf] if grid.unprotected(spec) else [float(e) for e in spec.get("epsilons", params.epsilons)]
             for world in _worlds(params, spec, federation):
-                for epsilon in budgets:
-                    for reading in params.calibrated_by if np.isfinite(epsilon) else ["none"]:
-                        name, row = spec["method"], grid.variant(spec)
-                        found.append(Cell(context.label, context.dataset, name, row, world, epsilon, reading, seed, entry))
+                found += grid.cells_in(world, entry, spec, seed, params.epsilons, params.calibrated_by, context)
     return found
 
 
-def _worlds(params: Params, spec: Spec, federation: joining.Federation) -> list[World]:
+def _worlds(params: Params, spec: Spec, federation: Federation) -> list[World]:
     """Every world of a row: the only place where this task makes one."""
     trusted = [Trust(t) for t in spec.get("trust", params.trust)]
     wanted = set(params.participations)
@@ -136,7 +132,7 @@ def _worlds(params: Params, spec: Spec, federation: joining.Federation) -> list[
     return found
 
 
-def _left_out(params: Params, federation: joining.Federation) -> list[int]:
+def _left_out(params: Params, federation: Federation) -> list[int]:
     """The numbers of the clients that are left out in turn: of those of whom some answer is known, unless they are named."""
     names, truth = federation.names, federation.setting.truth
     known = [k for k in range(len(names)) if (truth[federation.asked_of(k)] >= 0).any()]
@@ -192,7 +188,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     return clients.outcome(cell, made, done, records, pooled, world, params.protocol, method)
 
 
-def _run_alone(params: Params, cell: Cell, context: Context, federation: joining.Federation) -> Outcome:
+def _run_alone(params: Params, cell: Cell, context: Context, federation: Federation) -> Outcome:
     """Every client for itself, one after another; their people are disjoint, so the dearest one is the cell's price."""
     method = kinds.classifier(cell.method)
     scores: np.ndarray | None = None
@@ -227,9 +223,9 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: joining
     return clients.outcome(cell, made, together, records, {}, world, params.protocol, method, len(federation.names))
 
 
-def _dealt(params: Params, cell: Cell, federation: joining.Federation, context: Context, client: int = 0) -> DealtWorld:
+def _dealt(params: Params, cell: Cell, federation: Federation, context: Context, client: int = 0) -> DealtWorld:
     """The cell's world, whose partition is made once. client: whose, if every client is alone."""
-    make = functools.partial(joining.deal, federation, cell.world, params.cut_edges, params.colluders, client)
+    make = functools.partial(deal, federation, cell.world, params.cut_edges, params.colluders, client)
     dealt: DealtWorld = context.cached(("dealt", _holding(params, cell, context, client)), make)
     return replace(dealt, world=cell.world)
 
@@ -239,7 +235,7 @@ def _holding(params: Params, cell: Cell, context: Context, client: int = 0) -> H
     return _key(params, cell.seed, context), cell.world.holding, client if cell.world == ALONE else None
 
 
-def _planned(params: Params, cell: Cell, federation: joining.Federation, world: DealtWorld) -> Plan:
+def _planned(params: Params, cell: Cell, federation: Federation, world: DealtWorld) -> Plan:
     spec = next(s for s in params.methods if s["method"] == cell.method and grid.variant(s) == cell.variant)
     method = kinds.classifier(cell.method)
     training.require_answers(world.setting, method, cell, params.protocol)
@@ -269,7 +265,7 @@ def _key(params: Params, seed: int, context: Context) -> Hashable:
     return ("participation", context.dataset, split, dealt, seed, params.cut_edges)
 
 
-def _federation(params: Params, seed: int, context: Context) -> joining.Federation:
+def _federation(params: Params, seed: int, context: Context) -> Federation:
     graph = context.data
     if not isinstance(graph, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; participation needs one graph with owners")
@@ -277,11 +273,11 @@ def _federation(params: Params, seed: int, context: Context) -> joining.Federati
     def owned() -> tuple[Graph, Partition]:
         return clients.owned(graph, params.partition, seeds.generator(context.root, "partition", context.dataset, "owners"))
 
-    def make() -> joining.Federation:
+    def make() -> Federation:
         whole, source = context.cached(("owned", context.dataset, node_classification.partition_key(params)), owned)
         rng = seeds.generator(context.root, "split", context.dataset, seed)
         setting = params.setting(whole, seed, rng).on_one_scale(rows_private=False)
-        return joining.dealt(setting, whole.owner_names, source, params.cut_edges)
+        return federation_of(setting, whole.owner_names, source, params.cut_edges)
 
     return context.cached(_key(params, seed, context), make)
 

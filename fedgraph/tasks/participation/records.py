@@ -18,8 +18,7 @@ from fedgraph.tasks.base import Cell, Outcome, measures
 from fedgraph.tasks.base.training import Trained
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtWorld
-from fedgraph.worlds.joining import Federation
+from fedgraph.worlds.dealt import DealtWorld, Federation
 from fedgraph.worlds.world import Kind, World
 
 ALL = "all"  # the name of the record that is about everybody's nodes

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from pydantic import Field
 
+from fedgraph import seeds
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.optimisers.training import adam
 from fedgraph.partition.ego import reach
+from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.types import Graph, GraphCollection
 
@@ -36,47 +38,6 @@ class Sample:
 
     graphs: tuple[Graph, ...]
     label: np.ndarray
-
-
-def sample(
-    data: Graph | GraphCollection, count: int, hops: int, nodes: tuple[int, int], max_degree: int, rng: np.random.Generator
-) -> Sample:
-    """``count`` random graphs of nodes[0] to nodes[1] nodes; ``DataError`` where there are fewer."""
-    found: list[Graph] = []
-    labels: list[int] = []
-    if isinstance(data, GraphCollection):
-        data = collections.prepared(data, None, max_degree, 0)
-        kinds, classes = collections.node_kinds(data)
-        for index in rng.permutation(len(data.graphs)):
-            if len(found) < count and nodes[0] <= data.graphs[index].num_nodes <= nodes[1]:
-                found.append(replace(data.graphs[index], labels=kinds[index], num_classes=classes))
-                labels.append(int(data.labels[index]))
-    else:
-        for centre in rng.permutation(data.num_nodes):
-            if len(found) == count:
-                break
-            members = reach(data.adjacency, int(centre), hops)
-            if nodes[0] <= members.size <= nodes[1]:
-                found.append(data.induced(members))
-                labels.append(int(data.labels[centre]))
-    if len(found) < count:
-        raise DataError(f"{data.name}: {count} graphs of {nodes[0]} to {nodes[1]} nodes were asked for, {len(found)} exist")
-    return Sample(tuple(found), np.array(labels))
-
-
-class Sampled(Settings):
-    """Which small graphs a repetition samples, and the model that embeds them."""
-
-    graphs: int = Field(100, ge=2, description="small graphs of one repetition")
-    hops: int = Field(1, ge=0, description="radius of the ego-networks, where the data is one graph")
-    min_nodes: int = Field(3, ge=1, description="smallest graph")
-    max_nodes: int = Field(60, ge=1, description="largest graph")
-    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
-    training: Model = Field(Model(), description="the model, and how it is trained")
-
-    def drawn(self, data: Graph | GraphCollection, count: int, rng: np.random.Generator) -> Sample:
-        """``count`` graphs of ``data``, as ``sample`` draws them."""
-        return sample(data, count, self.hops, (self.min_nodes, self.max_nodes), self.max_degree, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,3 +67,46 @@ def train(graphs: tuple[Graph, ...], how: Model, rng: np.random.Generator) -> Em
     )
     parameters[where] = found.cpu().numpy()
     return Embedder(net, parameters, how.embedding)
+
+
+class Sampled(Settings):
+    """Which small graphs a repetition samples, and the model that embeds them."""
+
+    graphs: int = Field(100, ge=2, description="small graphs of one repetition")
+    hops: int = Field(1, ge=0, description="radius of the ego-networks, where the data is one graph")
+    min_nodes: int = Field(3, ge=1, description="smallest graph")
+    max_nodes: int = Field(60, ge=1, description="largest graph")
+    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features")
+    training: Model = Field(Model(), description="the model, and how it is trained")
+
+    def embedded(self, context: Context, seed: int, count: int) -> tuple[Sample, Embedder, np.random.Generator]:
+        """``count`` graphs of a repetition, the model trained on them, and the stream that drew them."""
+        where = (context.label, context.dataset, seed)
+        rng = seeds.generator(context.root, "sample", *where)
+        found = self.sample(context.data, count, rng)
+        return found, train(found.graphs, self.training, seeds.generator(context.root, "model", *where)), rng
+
+    def sample(self, data: Graph | GraphCollection | None, count: int, rng: np.random.Generator) -> Sample:
+        """``count`` random graphs; ``DataError`` where fewer have a number of nodes that is allowed."""
+        found: list[Graph] = []
+        labels: list[int] = []
+        assert data is not None
+        if isinstance(data, GraphCollection):
+            data = collections.prepared(data, None, self.max_degree, 0)
+            kinds, classes = collections.node_kinds(data)
+            for index in rng.permutation(len(data.graphs)):
+                if len(found) < count and self.min_nodes <= data.graphs[index].num_nodes <= self.max_nodes:
+                    found.append(replace(data.graphs[index], labels=kinds[index], num_classes=classes))
+                    labels.append(int(data.labels[index]))
+        else:
+            for centre in rng.permutation(data.num_nodes):
+                if len(found) == count:
+                    break
+                members = reach(data.adjacency, int(centre), self.hops)
+                if self.min_nodes <= members.size <= self.max_nodes:
+                    found.append(data.induced(members))
+                    labels.append(int(data.labels[centre]))
+        if len(found) < count:
+            allowed = f"{count} graphs of {self.min_nodes} to {self.max_nodes} nodes"
+            raise DataError(f"{data.name}: {allowed} were asked for, {len(found)} exist")
+        return Sample(tuple(found), np.array(labels))

@@ -1,4 +1,7 @@
-"""What a scenario writes about releases of graphs: ε, and the models of a table."""
+"""What a scenario writes about comparing graphs: ε, the models of a table, and how Gromov-Wasserstein problems are solved.
+
+These are not convex: a value is the local minimum at which one descent ended, or the best of several (``quality: careful``).
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,12 +10,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from fedgraph.documents.settings import Infinite, Spec
+from fedgraph.comparison import gromov
+from fedgraph.documents.settings import Infinite, Settings, Spec
 from fedgraph.tasks.base import require_distinct
-from fedgraph.tasks.base.row_keys import RowKeys, checker
+from fedgraph.tasks.base.offers import RowKeys, checker
 
 OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
 WEIGHTS = "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
+RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
@@ -127,3 +132,22 @@ def coded_rows(
 
 
 Models = Annotated[list[Annotated[Model, AfterValidator(checker(Row))]], AfterValidator(checked)]
+
+
+class Solving(Settings):
+    """Settings that every task with Gromov-Wasserstein discrepancies has."""
+
+    solver: Literal["fast", "pot"] = Field("fast", description="fast (compiled), or pot: POT's conditional gradient, at server")
+    verify: int = Field(50, ge=0, description="pairs that the server also solves with POT, to compare with ours")
+    quality: Literal["fast", "careful"] = Field("fast", description="fast: one descent for each pair; careful: the best of 49")
+    restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem, where quality is fast")
+
+    def options(self, alpha: float | None = None) -> gromov.GromovOptions:
+        """As the solvers want it. alpha: weight of structure in the fused discrepancy, None for the plain one.
+
+        ``ValueError`` where POT is asked for more than one descent, which it does not offer.
+        """
+        starts, kicks = (RESTARTS, KICKS) if self.quality == "careful" else (self.restarts, 0)
+        if self.solver == "pot" and starts:
+            raise ValueError("solver: pot is one descent from p qᵀ: it needs quality: fast and restarts: 0")
+        return gromov.GromovOptions(solver=self.solver, alpha=alpha, restarts=starts, kicks=kicks)

@@ -1,10 +1,15 @@
 """Discrepancies between many small spaces, in chunks over the server's processes: of all pairs, or of those that nearest
 neighbours need.
+
+Value, convergence and steps of each pair are written while they are solved (``Table``), under a name of what the set was made
+of: the spaces, and how they are compared. A resumed run finds them there: a pair's result depends on nothing else.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,12 +19,82 @@ from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.neighbours import to_nearest
 from fedgraph.comparison.solving import Agreement, SolvedPairs, SolverFacts
 from fedgraph.learning.layers.sparse import device
-from fedgraph.tasks.base import Context
-from fedgraph.tasks.base.graphs.kept_pairs import Table, name_of
+from fedgraph.tasks.base import Context, Pairs
 
 PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: each chunk packs all that it touches
 PAIRS_TO_VERIFY = 10  # in one call
 PAIRS_PER_BATCH = 20_000  # on a GPU, in order of size
+SECONDS_BETWEEN_WRITES = 5.0
+
+
+def name_of(spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> str:
+    """24 hexadecimal digits."""
+    digest = hashlib.sha256(repr(options).encode())
+    for space in spaces:
+        for part in (space.distances, space.weights, space.features if options.alpha is not None else None):
+            if part is not None:
+                digest.update(repr(part.shape).encode())
+                digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()[:24]
+
+
+@dataclass(eq=False)
+class Table:
+    """value float64, converged bool, steps int32, all [N, N] and symmetric; steps −1 where a pair is not solved.
+
+    disk: None keeps nothing. Pairs (i, j) are read as (j, i), too.
+    """
+
+    num: int
+    name: str
+    disk: Pairs | None
+    value: np.ndarray = field(init=False)
+    converged: np.ndarray = field(init=False)
+    steps: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.value = np.full((self.num, self.num), np.nan)
+        self.converged = np.zeros((self.num, self.num), np.bool_)
+        self.steps = np.full((self.num, self.num), -1, np.int32)
+        self._waiting: list[tuple[np.ndarray, gromov.PairResults]] = []
+        self._written = time.monotonic()
+        for part in self.disk.load(self.name) if self.disk else ():
+            self._enter(part["pairs"], gromov.PairResults(part["value"], part["converged"], part["steps"]))
+
+    def missing(self, which: np.ndarray) -> bool:
+        """Whether any pair of ``which`` int64 [q, 2] is not there yet."""
+        return bool((self.steps[which[:, 0], which[:, 1]] < 0).any())
+
+    def enter(self, which: np.ndarray, results: gromov.PairResults) -> None:
+        """Take them in; every few seconds what came in since is written."""
+        self._enter(which, results)
+        self._waiting.append((which, results))
+        if time.monotonic() - self._written > SECONDS_BETWEEN_WRITES:
+            self.flush()
+
+    def close(self) -> SolvedPairs:
+        """Write what is left as one table; where it is, how many pairs were solved and how many of them converged."""
+        self.flush()
+        upper = np.triu(self.steps >= 0)
+        file = self.disk.close(self.name) if self.disk and upper.any() else None
+        return SolvedPairs(file, int(upper.sum()), int(self.converged[upper].sum()))
+
+    def flush(self) -> None:
+        """Write what came in since the last time."""
+        if self.disk and self._waiting:
+            parts = [results for _, results in self._waiting]
+            columns = {
+                "pairs": np.concatenate([which for which, _ in self._waiting]).astype(np.int32),
+                "value": np.concatenate([p.value for p in parts]),
+                "converged": np.concatenate([p.converged for p in parts]),
+                "steps": np.concatenate([p.iterations for p in parts]).astype(np.int32),
+            }
+            self.disk.add(self.name, columns)
+        self._waiting, self._written = [], time.monotonic()
+
+    def _enter(self, which: np.ndarray, results: gromov.PairResults) -> None:
+        for i, j in (which.T, which.T[::-1]):
+            self.value[i, j], self.converged[i, j], self.steps[i, j] = results.value, results.converged, results.iterations
 
 
 def all_pairs(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context) -> tuple[np.ndarray, SolverFacts]:
@@ -30,20 +105,23 @@ def all_pairs(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, cont
     return gromov.assemble(len(spaces), which, values), SolverFacts(table.close())
 
 
-def nearest_pairs(
+def asked_pairs(
     spaces: Sequence[MetricSpace],
     options: gromov.GromovOptions,
     context: Context,
     split: Split,
-    k: int,
+    k: int | None,
     known: np.ndarray | None = None,
-) -> tuple[np.ndarray, int, SolvedPairs]:
-    """[N, N], infinite except between test rows and what may be among the ``k`` nearest of the others; how many were asked; and
-    what ``Table.close`` says of those that were solved.
+) -> tuple[np.ndarray, SolverFacts]:
+    """All discrepancies; or, with ``k``, those that votes of up to k neighbours of test rows need, infinity elsewhere.
+
+    The facts say where each pair's result is kept (``Table``), and how many pairs were asked.
 
     known: [N, N] of values found before, NaN elsewhere; it is read first, and receives what is solved. Between the same spaces
     only: it saves work and changes no number.
     """
+    if k is None:
+        return all_pairs(spaces, options, context)
     known = np.full((len(spaces), len(spaces)), np.nan) if known is None else known
     columns = np.sort(np.concatenate([split.train, split.validation]))
     with _solver(spaces, options, context) as (table, solve):
@@ -57,24 +135,23 @@ def nearest_pairs(
         found, asked = to_nearest(spaces, split.test, columns, k, options.alpha, ask)
     reached = np.full(known.shape, np.inf)
     reached[np.ix_(split.test, columns)] = found
-    return reached, asked, table.close()
+    return reached, SolverFacts(table.close(), asked=(asked, int(split.test.size * columns.size)))
 
 
-def asked_pairs(
-    spaces: Sequence[MetricSpace],
+def kept_pairs(
+    key: tuple[Hashable, ...],
+    make: Callable[[], list[MetricSpace]],
     options: gromov.GromovOptions,
     context: Context,
     split: Split,
     k: int | None,
-    known: np.ndarray | None = None,
 ) -> tuple[np.ndarray, SolverFacts]:
-    """All discrepancies; or, with ``k``, those that votes of up to k neighbours need, and how many were asked. The facts say
-    where each pair's result is kept (``_kept_pairs``).
-    """
+    """As ``asked_pairs``, of spaces that ``make`` makes once: what is found is kept under ``key`` for all splits."""
+    spaces = context.cached((*key, "spaces"), make)
     if k is None:
-        return all_pairs(spaces, options, context)
-    found, asked, solved = nearest_pairs(spaces, options, context, split, k, known)
-    return found, SolverFacts(solved, asked=(asked, int(split.test.size * (split.train.size + split.validation.size))))
+        return context.cached(key, lambda: all_pairs(spaces, options, context))
+    known = context.cached((*key, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
+    return asked_pairs(spaces, options, context, split, k, known)
 
 
 @contextmanager

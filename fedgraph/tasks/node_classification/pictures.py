@@ -1,18 +1,30 @@
-"""A two-dimensional map of what a trained model makes of the private training nodes (DPAR, Figure 9).
+"""What is drawn of one training for the eyes of whoever holds the data: it is no release, and nothing of it is priced.
 
-The map reads the private training graph itself, so it is for the eyes of whoever holds that graph: it is no release, and
-nothing of it is priced. What noise does shows in how far nodes of one class keep together.
+The curve compares with true labels. The map (DPAR, Figure 9) reads the private training graph itself: what noise does shows in
+how far nodes of one class keep together.
 """
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from fedgraph.comparison import maps
+from fedgraph.methods.base import Plan, kinds
 
 MOST_NODES = 1000  # t-SNE of more takes longer than the training
 
 
-def draw(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], float]:
+def curve_rounds(points: int, plan: Plan) -> frozenset[int]:
+    """After which rounds, counted from 1, accuracy is kept: at most ``points``, evenly spaced, the last always among them.
+
+    A method that has no answer before its last phase (``Offers.answers_every_round``) has no curve, nor has a single round.
+    """
+    many = plan.schedule.rounds
+    if not points or many < 2 or not kinds.method(plan.method).OFFERS.answers_every_round:
+        return frozenset()
+    return frozenset(int(r) for r in np.linspace(0, many, min(points, many) + 1).round()[1:])
+
+
+def node_map(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], float]:
     """(artefacts ``map`` [m, 2] and ``classes`` [m], silhouette of the classes in the embedding, −1 … 1).
 
     scores: [n, c], one embedding per node. labels: int64 [n], −1 nodes are left out. m: at most ``MOST_NODES``, drawn

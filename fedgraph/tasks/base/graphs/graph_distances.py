@@ -1,23 +1,26 @@
 """Distances between graphs that need no model: by size, degrees, shortest paths, and Gromov-Wasserstein on shortest paths.
 
 A table shows these rows beside those of released embeddings. ``graph size`` and ``size and degrees`` (``LEAKS``) say what is
-known without any release; the others read raw data.
+known without any release; the others read raw data. ``constant embedding`` shows what the size alone gives away
+of an encoded one.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from fedgraph.comparison import classify, gromov
-from fedgraph.comparison.metric_space import MetricSpace, Weights, from_topology
+from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights, from_embedding, from_topology
 from fedgraph.comparison.solving import SolverFacts
 from fedgraph.tasks.base import Context
-from fedgraph.tasks.base.graphs.pairwise import all_pairs, asked_pairs
+from fedgraph.tasks.base.graphs.pairwise import kept_pairs
 from fedgraph.types import Graph, GraphCollection
 
 SIZE, DEGREES = "graph size", "size and degrees"
 SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
+CONSTANT = "constant embedding"
 LEAKS = (SIZE, DEGREES)
 
 
@@ -71,11 +74,6 @@ def shortest_path_distances(collection: GraphCollection) -> np.ndarray:
     return np.clip(2.0 - 2.0 * kernel, 0.0, None) * (1.0 - np.eye(len(collection.graphs)))
 
 
-def topology_spaces(collection: GraphCollection, features: bool, weights: Weights) -> list[MetricSpace]:
-    """Shortest paths, with node features where asked for (unreachable pairs: one more than the diameter)."""
-    return [from_topology(g.adjacency, weights, g.features.toarray() if features else None) for g in collection.graphs]
-
-
 def distances_of(
     row: str,
     collection: GraphCollection,
@@ -88,18 +86,40 @@ def distances_of(
 ) -> tuple[np.ndarray, SolverFacts]:
     """As ``asked_pairs``, of one of the rows that need no model; what is found is kept for the other splits of this process."""
     key = ("distances", row, context.dataset, alpha, options, weights)
-    plain, fused = replace(options, alpha=None), replace(options, alpha=alpha)
-    if k is not None and row in (TOPOLOGY, FUSED):
-        used = fused if row == FUSED else plain
-        spaces = context.cached((*key, "spaces"), lambda: topology_spaces(collection, row == FUSED, weights))
-        known = context.cached((*key, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
-        return asked_pairs(spaces, used, context, split, k, known)
+    if row in (TOPOLOGY, FUSED):  # shortest paths (unreachable pairs: one more than the diameter)
+
+        def spaces() -> list[MetricSpace]:
+            of_nodes = (g.features.toarray() if row == FUSED else None for g in collection.graphs)
+            return [from_topology(g.adjacency, weights, f) for g, f in zip(collection.graphs, of_nodes, strict=True)]
+
+        return kept_pairs(key, spaces, replace(options, alpha=alpha if row == FUSED else None), context, split, k)
     sizes = np.array([g.num_nodes for g in collection.graphs])
-    made: dict[str, Callable[[], tuple[np.ndarray, SolverFacts]]] = {
-        SIZE: lambda: (size_distances(sizes), SolverFacts()),
-        DEGREES: lambda: (degree_distances(collection.graphs), SolverFacts()),
-        SHORTEST: lambda: (shortest_path_distances(collection), SolverFacts()),
-        TOPOLOGY: lambda: all_pairs(topology_spaces(collection, False, weights), plain, context),
-        FUSED: lambda: all_pairs(topology_spaces(collection, True, weights), fused, context),
+    made: dict[str, Callable[[], np.ndarray]] = {
+        SIZE: lambda: size_distances(sizes),
+        DEGREES: lambda: degree_distances(collection.graphs),
+        SHORTEST: lambda: shortest_path_distances(collection),
     }
-    return context.cached(key, made[row])
+    return context.cached(key, made[row]), SolverFacts()
+
+
+def embedded_spaces(
+    embeddings: Sequence[np.ndarray],
+    metric: Metric,
+    graphs: Sequence[Graph],
+    fused: str | None = None,
+    weights: Weights = "uniform",
+) -> list[MetricSpace]:
+    """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself.
+
+    weights ``degree`` reads the graph itself: only for embeddings that are sent in clear.
+    """
+    made = []
+    for rows, graph in zip(embeddings, graphs, strict=True):
+        features = None if fused is None else rows if fused == "embedding" else graph.features.toarray()
+        made.append(from_embedding(rows, metric, weights, graph.degrees if weights == "degree" else None, features))
+    return made
+
+
+def constant_spaces(sizes: Sequence[int], encoding: Any, metric: Metric, rng: np.random.Generator) -> list[MetricSpace]:
+    """What the encoder makes of embeddings that are ½ everywhere, compared as all others are."""
+    return [from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric) for n in sizes]
