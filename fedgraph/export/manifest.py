@@ -53,7 +53,10 @@ class PlannedSum:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is deployed: protection and ε of the row, who takes part, and per path the numbers of its release."""
+    """What is deployed: protection and ε of the row, who takes part, and per path the numbers of its release.
+
+    cohorts: the clients of each round; empty where all of them answer in every round.
+    """
 
     framework: str
     row: Mapping[str, str]
@@ -68,8 +71,9 @@ class Manifest:
     releases: Mapping[str, PlannedSum]
     ledger_sha256: str
     plan_sha256: str
+    cohorts: list[list[int]]
+    sampling: str
     weights: int = 1
-    sampling: str = "every client in every round; nothing is amplified"
     number_format: str = WORDS
     fedgraph_export: int = 1
 
@@ -79,8 +83,8 @@ def require_deployable(plan: Plan) -> None:
     facts, guarantee = plan.facts, plan.guarantee
     if facts.viewer not in FEDERATED:
         why = f"its viewer is {facts.viewer.value}: one party computes it, so nobody is a client; export a row of trust: sums"
-    elif facts.attendance.words:
-        why = f"clients answer in some rounds only ({facts.attendance.words}); its masks would need every client of a round"
+    elif facts.attendance.asynchronous:
+        why = "clients answer when they are done, so nobody knows in advance which rounds they answer"
     elif guarantee.sampled_once is not None or guarantee.holdings is not None or guarantee.per_end:
         why = "its price counts a secret sample, nodes of several clients or single ends of edges, which no project carries out"
     elif not plan.schedule.releases:

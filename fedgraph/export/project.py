@@ -11,6 +11,7 @@ import math
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +20,17 @@ import numpy as np
 
 from fedgraph import data as datasets
 from fedgraph import pricing, runtime, seeds
+from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.entry import RowKey
 from fedgraph.errors import ScenarioError
 from fedgraph.export import packing
-from fedgraph.export.manifest import Manifest, num_honest, planned_sums, require_deployable
+from fedgraph.export.manifest import Manifest, planned_sums, require_deployable
 from fedgraph.export.site import Site
+from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Plan, kinds
 from fedgraph.pricing.readers.exported import layouts, read_template
+from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Protection, Viewer
 from fedgraph.report.report_rows import Row
 from fedgraph.report.saved_run import SavedRun, load_run
@@ -34,6 +39,7 @@ from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read
 from fedgraph.tasks import base as tasks
+from fedgraph.tasks.node_classification import attendance
 from fedgraph.types import Partition
 from fedgraph.worlds.protocols import without_labels
 
@@ -45,12 +51,16 @@ MANIFEST = "fedgraph_export.json"
 
 @dataclass(frozen=True, eq=False)
 class Deployable:
-    """A row that can be deployed: its plan, and the clients of the run it was proven on."""
+    """A row that can be deployed: its plan, and the clients of the run it was proven on.
+
+    cohorts: the clients of each round, by the run's public coins; empty where all of them answer in every round.
+    """
 
     run: SavedRun
     row: Row
     plan: Plan
     partition: Partition
+    cohorts: list[list[int]]
 
 
 def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployable:
@@ -82,13 +92,35 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployab
             if plan.facts.columns is not None or world.setting.ranks is not None:
                 raise ScenarioError(f"{folder}: columns of numbers became ranks, which no project carries; give them bounds")
             require_deployable(plan)
-            if not math.isclose(plan.provable().epsilon, head.epsilon_provable, abs_tol=AGREES / 10):
+            cohorts = cohorts_of(params.federation, plan, cell, stage.context)
+            again = settle(plan.guarantee, _attended(plan, cohorts)).epsilon
+            if not math.isclose(again, head.epsilon_provable, abs_tol=AGREES / 10):
                 raise ScenarioError(
-                    f"{folder}: made again, the plan costs ε = {plan.provable().epsilon:.6g}; the ledger of the run says "
+                    f"{folder}: made again, the plan costs ε = {again:.6g}; the ledger of the run says "
                     f"{head.epsilon_provable:.6g}: its data or this version of fedgraph are others; run it again"
                 )
-            return Deployable(saved, row, plan, world.partition)
+            return Deployable(saved, row, plan, world.partition, cohorts)
     raise ScenarioError(f"{folder}: its scenario.yaml has no row {row_anchor(row)} any more; run it again")
+
+
+def cohorts_of(settings: Participation, plan: Plan, cell: Cell, context: Context) -> list[list[int]]:
+    """The clients of each round, as the run drew them. ``ScenarioError`` where a round could be short of one."""
+    if (who := attendance.drawn(settings, plan, cell, context)) is None:
+        return []
+    if settings.sample != "fixed" or settings.drop_out or settings.deadline_s is not None:
+        raise ScenarioError(f"{plan.method} cannot be exported: a project asks a fixed number of clients, who all answer")
+    return [np.flatnonzero(here).tolist() for here in who.answered]
+
+
+def _attended(plan: Plan, cohorts: list[list[int]]) -> Sequence[PlannedRelease]:
+    """Every release, in the rounds in which its client is asked."""
+    releases = plan.schedule.releases
+    if not cohorts:
+        return releases
+    clients = range(plan.facts.sizes.num_clients)
+    asked = {client: {r for r, here in enumerate(cohorts) if client in here} for client in clients}
+    own = [(r, k, tuple(round_ for round_ in r.rounds if round_ in asked[k])) for r in releases for k in clients]
+    return [dataclasses.replace(r, client=k, rounds=rounds) for r, k, rounds in own]
 
 
 def export(found: Deployable, framework: str, out: Path, force: bool = False) -> float:
@@ -146,6 +178,7 @@ def make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manife
     """The numbers of the row."""
     plan, head = found.plan, found.row.head
     secure, clients = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, plan.facts.sizes.num_clients
+    asked = len(found.cohorts[0]) if found.cohorts else clients
     named = {"run": found.run.title, "row": row_anchor(found.row), "method": head.method, "variant": head.variant}
     named |= {"dataset": head.dataset, "trust": head.world.words}
     return Manifest(
@@ -155,13 +188,15 @@ def make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manife
         delta=plan.guarantee.delta,
         epsilon=head.epsilon_provable,
         clients=clients,
-        least_survivors=clients,
-        colluders=clients - num_honest(plan) if secure else 0,
+        least_survivors=plan.schedule.min_clients if secure else min(map(len, found.cohorts), default=clients),
+        colluders=plan.facts.colluders if secure else 0,
         masked=secure,
         rounds=plan.schedule.rounds,
         releases=planned_sums(plan, _dimensions(found)),
         ledger_sha256=hashlib.sha256("\n".join(head.ledger).encode()).hexdigest(),
         plan_sha256=plan_sha256,
+        cohorts=found.cohorts,
+        sampling=f"{asked} of {clients} clients in each round, by public coins; nothing is amplified",
     )
 
 

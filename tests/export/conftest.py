@@ -29,10 +29,21 @@ SCENARIO = {
             "partition": {"partition": "uniform", "clients": 3},
             "methods": [
                 {"method": "features", "label": "Features", "steps": 12},
+                {"method": "features", "label": "Net", "model": "mlp", "hidden": 4, "steps": 6, "trust": ["sums"]},
                 {"method": "label_hop", "label": "hop", "steps": 6, "trust": ["sums"]},
                 {"method": "nonprivate", "label": "clear", "model": "logistic", "rounds": 2, "trust": ["sums"]},
                 {"method": "dpar", "label": "walks", "epochs": 1, "batch_size": 60, "trust": ["sums"]},
             ],
+        },
+        {
+            "task": "node_classification",
+            "label": "sampled",
+            "epsilons": [8],
+            "delta": 1e-4,
+            "trust": ["sums", "own-client"],
+            "partition": {"partition": "uniform", "clients": 3},
+            "federation": {"sample": "fixed", "share": 0.67},
+            "methods": [{"method": "features", "label": "Some", "steps": 12}],
         },
         {
             "task": "node_classification",

@@ -21,6 +21,8 @@ from fedgraph.export.manifest import num_honest
 from fedgraph.export.site import Site, open_site
 from fedgraph.methods.base import Plan, kinds
 from fedgraph.pricing.readers.exported import layouts
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.events import Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.types import Subgraph
 from tests.export.conftest import SECRET
@@ -28,6 +30,7 @@ from tests.export.conftest import SECRET
 Opened = Callable[[str], project.Deployable]
 Imported = Callable[[Path], ModuleType]
 SUMS, MESSAGES, HOP, GAP = "features-features-sums", "features-features-own", "label-hop-hop-sums", "gap-edge-gap-sums"
+NET, SOME, SOME_SEEN = "features-net-sums", "features-some-sums", "features-some-own"
 
 
 def written(opened: Opened, row: str, framework: str, place: Path) -> Path:
@@ -37,14 +40,16 @@ def written(opened: Opened, row: str, framework: str, place: Path) -> Path:
 
 
 @pytest.mark.parametrize("framework", sorted(layouts()))
-@pytest.mark.parametrize("row", [SUMS, MESSAGES, HOP, GAP])
+@pytest.mark.parametrize("row", [SUMS, MESSAGES, HOP, GAP, NET, SOME, SOME_SEEN])
 def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, opened: Opened, tmp_path: Path) -> None:
     home, found = written(opened, row, framework, tmp_path), opened(row)
     quote = pricing.price(tmp_path / "app")
     assert quote.headline.total is not None
     assert quote.headline.total.epsilon == pytest.approx(found.row.head.epsilon_provable, abs=1e-4)
     said = json.loads((tmp_path / "app" / project.MANIFEST).read_text(encoding="utf-8"))
-    assert said["clients"] == said["least_survivors"] == 3
+    assert said["clients"] == 3
+    assert said["least_survivors"] == (2 if row in (SOME, SOME_SEEN) else 3)
+    assert said["sampling"].startswith(f"{said['least_survivors']} of 3 clients in each round")
     assert said["weights"] == 1
     assert said["protection"]["viewer"] == found.plan.guarantee.protection.viewer.value
     for release in found.plan.schedule.releases:
@@ -170,7 +175,7 @@ def test_the_discrete_gaussian_has_its_law(opened: Opened, imported: Imported, t
     assert p_value(4.5) < 1e-9
 
 
-@pytest.mark.parametrize("row", [SUMS, MESSAGES, HOP, GAP])
+@pytest.mark.parametrize("row", [SUMS, MESSAGES, HOP, GAP, NET, SOME, SOME_SEEN])
 def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imported, tmp_path: Path) -> None:
     """Three sites and a server: sums are right once all masks are in, and their noise is the plan's (Kolmogorov-Smirnov)."""
     home, found = written(opened, row, "flower", tmp_path), opened(row)
@@ -183,13 +188,15 @@ def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imp
     noise: list[np.ndarray] = []
     for round_ in range(planned.ROUNDS):
         exact = [{f"{n}@{p}": v for n, (p, v) in site.bounded(rounds.model, round_).items()} for site in sites]
-        sent = [sums.protect(planned, e, k, round_, secrets[k], board) for k, e in enumerate(exact)]
-        rounds.merge(round_, [(k, 1, one) for k, one in enumerate(sent)])
+        here = sums.cohort(planned, round_)
+        exact, own = [exact[k] for k in here], {k: board[k] for k in here}
+        sent = [sums.protect(planned, e, k, round_, secrets[k], own) for k, e in zip(here, exact, strict=True)]
+        rounds.merge(round_, list(zip(here, [1] * len(here), sent, strict=True)))
         for key, value in rounds.kept[-1][1].items():
             release = planned.RELEASES[key.rpartition("@")[2]]
             if release["kind"] == "gaussian":
                 beyond = value - np.sum([np.asarray(e[key], dtype=float) for e in exact], axis=0)
-                noise.append(beyond.ravel() / (release["share"] * math.sqrt(3)))
+                noise.append(beyond.ravel() / (release["share"] * math.sqrt(len(here))))
                 if planned.MASKED:
                     alone = np.abs(sums.opened(planned, key, sent[0][key])).max()
                     assert alone > 1e3 * np.abs(value).max(), "one message, or two of three, are masks"
@@ -207,7 +214,7 @@ def test_a_round_needs_all_clients_with_equal_weights(opened: Opened, imported: 
     rounds, value = module.Rounds(), np.ones(opened(SUMS).plan.facts.sizes.num_nodes, dtype=np.int64)
     sent = {"gradient@model": value}
     for answers, why in (
-        ([(0, 1, sent), (1, 1, sent)], "2 clients answered; needed: 3"),
+        ([(0, 1, sent), (1, 1, sent)], r"2 clients answered; needed: \[0, 1, 2\]"),
         ([(0, 1, sent), (1, 1, sent), (1, 1, sent)], "2 clients answered"),
         ([(0, 1, sent), (1, 1, sent), (2, 2, sent)], "another weight than 1"),
         ([(0, 1, sent), (1, 1, sent), (2, 1, {})], "different values"),
@@ -234,11 +241,47 @@ def test_what_was_not_planned_does_not_leave(opened: Opened, imported: Imported,
         ({"gradient@model": np.append(value, 0.0)}, 0, board, "numbers; planned"),
         ({"gradient@model": value + 1e9}, 0, board, "clipped values have at most"),
         ({"gradient@model": value * np.nan}, 0, board, "clipped values have at most"),
-        ({"gradient@model": value}, 0, {0: board[0], 1: board[1]}, "public keys of all"),
-        ({"gradient@model": value}, 0, {**board, 0: board[1]}, "public keys of all"),
+        ({"gradient@model": value}, 0, {0: board[0], 1: board[1]}, "public keys of clients .0, 1, 2."),
+        ({"gradient@model": value}, 0, {**board, 0: board[1]}, "public keys of clients .0, 1, 2."),
     ):
         with pytest.raises(sums.Refused, match=why):
             sent(values, round_, keys)
+
+
+def test_a_round_of_some_clients_hears_nobody_else(opened: Opened, imported: Imported, tmp_path: Path) -> None:
+    """Whoever is not asked sends nothing: a release that the price does not count; and nothing is amplified."""
+    home, found = written(opened, SOME, "flower", tmp_path), opened(SOME)
+    sums, planned, module = (imported(home / f"{name}.py") for name in ("private_sums", "planned", "rounds"))
+    assert found.cohorts == planned.COHORTS
+    assert all(len(here) == 2 for here in found.cohorts)
+    absent = next(k for k in range(3) if k not in found.cohorts[0])
+    value = {"gradient@model": np.zeros(planned.RELEASES["model"]["dimension"])}
+    with pytest.raises(sums.Refused, match=f"this is client {absent}"):
+        sums.protect(planned, value, absent, 0, sums.new_key(), {})
+    with pytest.raises(module.Aborted, match="clients answered"):
+        module.Rounds().merge(0, [(k, 1, value) for k in (found.cohorts[0][0], absent)])
+    (release,) = found.plan.schedule.releases
+    often = max(sum(k in here for here in found.cohorts) for k in range(3))
+    alone = price(Repeated(release.event, often), found.plan.guarantee.delta).epsilon
+    assert pricing.price(tmp_path / "app").headline.total.epsilon == pytest.approx(alone, abs=1e-4)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "cohorts", [[[0, 1]] * 12, [[0, 0], *[[0, 1]] * 11], [[0], *[[0, 1]] * 11], [[0, 3], *[[0, 1]] * 11], []]
+)
+def test_other_cohorts_are_noticed(cohorts: list[list[int]], opened: Opened, tmp_path: Path) -> None:
+    """Also where the manifest says the same: a round of too few, of somebody twice, or of nobody who is there."""
+    home, found = written(opened, SOME, "flower", tmp_path), opened(SOME)
+    file = home / "planned.py"
+    text = file.read_text(encoding="utf-8")
+    assert f"COHORTS = {found.cohorts}" in text
+    file.write_text(text.replace(f"COHORTS = {found.cohorts}", f"COHORTS = {cohorts}"), encoding="utf-8")
+    with pytest.raises(PricingError, match="cohorts: "):
+        pricing.price(tmp_path / "app")
+    manifest = tmp_path / "app" / project.MANIFEST
+    manifest.write_text(json.dumps(json.loads(manifest.read_text(encoding="utf-8")) | {"cohorts": cohorts}), encoding="utf-8")
+    with pytest.raises((PricingError, ScenarioError)):
+        project.priced(tmp_path / "app", found.row.head.epsilon_provable)
 
 
 def test_a_round_is_spent_once(opened: Opened, imported: Imported, tmp_path: Path) -> None:

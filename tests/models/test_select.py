@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -99,6 +100,42 @@ def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path
     (tmp_path / "s.yaml").write_text("over: {steps: []}\namong: 0", encoding="utf-8")
     with pytest.raises(ScenarioError, match=r"s\.yaml: .* allowed: over, among, by, shape"):
         fits.read_select(tmp_path / "s.yaml")
+
+
+def test_trials_on_a_secret_sample_are_priced_with_it(run: Run, place: Path) -> None:  # noqa: F811
+    name = next(s.anchor for s in run.answered.scores if s.method == "dpar")
+    people, public = str(place / "people"), str(place / "volunteers")
+    model = run.score(name).fit(people, public=public, select={"over": {"epochs": [2, 4]}, "among": 2})
+    assert 3 < model.epsilon <= 4
+    account, event = json.loads(model.ledger[0]), from_dict(json.loads(model.ledger[1])["event"])
+    assert account["sampled_once"] is None, "the sample is inside of each trial, and amplifies once"
+    assert Assumption.SAMPLE_SECRET.value in model.ledger[0]
+    assert isinstance(event, Selected)
+    assert any("SampledOnce(" in repr(one) for one in event.candidates)
+
+
+def test_a_row_that_chooses_is_fitted_by_choosing_anew(place: Path, tmp_path: Path) -> None:  # noqa: F811
+    select = {"over": {"steps": [2, 4]}, "among": 2}
+    rows = [{"method": "features", "label": "picks", "select": select}, {"method": "features", "label": "plain", "steps": 4}]
+    task = {"task": "node_classification", "protocol": "asking", "trust": ["curator"], "epsilons": [4], "delta": 1e-4}
+    data = [{"name": "own/csv", "path": str(place / "people"), "parameters": {"bounds": {"age": [0, 100]}, "text": "one-hot"}}]
+    asked = {"name": "picks", "runtime": {"engine": "serial"}, "datasets": data, "tasks": [{**task, "methods": rows}]}
+    found = fedgraph.run(asked, out=tmp_path / "run", quiet=True)
+    name = next(s.anchor for s in found.answered.scores if s.variant == "picks")
+    model = fedgraph.open_run(tmp_path / "run").score(name).fit(str(place / "people"))
+    event = from_dict(json.loads(model.ledger[1])["event"])
+    assert isinstance(event, Selected)
+    assert len(event.candidates) == 3, "two trainings and a score"
+    assert 3.5 < model.epsilon <= 4
+    assert not any("is not counted" in sentence for sentence in model.statement)
+    model.save(tmp_path / "m")
+    assert fedgraph.load(tmp_path / "m").predict(str(place / "newcomers"), people="own").shape == (40,)
+
+
+def test_answers_of_neighbours_alone_are_not_chosen_among(run: Run, place: Path) -> None:  # noqa: F811
+    hop = next(s.anchor for s in run.answered.scores if s.method == "label_hop")
+    with pytest.raises(PrivacyError, match="no score tells settings apart"):
+        chosen(run, hop, place, over={"rows": [False], "correlation": [0.1, 0.3]})
 
 
 @pytest.fixture(scope="module")

@@ -368,6 +368,33 @@ def test_sampling_once_is_applied_once_to_the_whole():
     assert beside.epsilon == pytest.approx(paid.epsilon + 0.5, rel=1e-6)
 
 
+def test_a_secret_sample_inside_a_choice_is_a_mixture():
+    """One Gaussian step on a secret sample is a Poisson step, whose moments are known: the bound is never below them."""
+    exact, inside = rdp.poisson_one_row(1.5, 0.1, rdp.ORDERS), rdp._per_release(SampledOnce(Gaussian(1.5), 0.1))
+    known, alone = rdp.ORDERS <= 256, rdp.ORDERS / (2 * 1.5**2)
+    assert (inside >= exact * (1 - 1e-9))[known].all()
+    assert (inside < alone).all(), "it amplifies"
+    assert (0.1 * alone < exact)[known].any(), "the published reading, q times the whole, is no bound"
+    for order in (2.0, 8.0):  # both directions, by quadrature
+        x = np.linspace(-60, 60, 400_001)
+        zero, one = norm.logpdf(x, 0, 1.5), norm.logpdf(x, 1, 1.5)
+        mixed = np.logaddexp(math.log(0.9) + zero, math.log(0.1) + one)
+        for p, q in ((mixed, zero), (zero, mixed)):
+            truth = math.log(np.trapezoid(np.exp(order * p + (1 - order) * q), x)) / (order - 1)
+            assert truth <= inside[order == rdp.ORDERS].item() * (1 + 1e-9)
+
+
+def test_a_choice_among_trials_on_secret_samples_costs_less_than_without_and_never_nothing():
+    inner = Composed((Repeated(Gaussian(4.0), 5), PureDP(0.1)))
+    prices = [price(Selected((SampledOnce(inner, rate),), 0.0, 0.2), 1e-5).epsilon for rate in (0.01, 0.1, 0.5, 0.999, 1.0)]
+    assert 0 < prices[0] < prices[1] < prices[2] < prices[3] < prices[4]
+    assert prices[4] == price(Selected((inner,), 0.0, 0.2), 1e-5).epsilon
+    assert prices[1] > price(SampledOnce(inner, 0.1), 1e-5).epsilon, "choosing costs"
+    assert price(Selected((SampledOnce(Unprotected("x"), 0.1), Gaussian(9.0)), 0.0, 0.2), 1e-5).epsilon == math.inf
+    assert price(SampledOnce(Unprotected("x"), 0.1), 1e-5).epsilon == math.inf
+    assert price(Selected((SampledOnce(inner, 0.0),), 0.0, 0.2), 1e-5).epsilon == 0
+
+
 def test_fixed_size_sampling_does_not_amplify_zero_out():
     """PRIVACY §2: 3 of 10 under zero-out, noise 1, ε = 1: the true δ is .0322, the formula says .0077."""
     from scipy.stats import norm

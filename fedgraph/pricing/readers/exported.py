@@ -54,6 +54,7 @@ def read(document: Document) -> Reading:
     releases, said = table(planned["RELEASES"]), table(data.get("releases"))
     if honest < 1 or releases.keys() != said.keys() or not releases:
         raise options.error("releases", "planned.py and this file differ in who is honest or what is released")
+    cohorts, rounds = _cohorts(planned, data.get("cohorts"), options), _whole(planned, "ROUNDS")
     spent = []
     for path, held in releases.items():
         code, given = table(held), Options(document, table(said[path]), ("releases", path))
@@ -61,20 +62,34 @@ def read(document: Document) -> Reading:
         spent.append((event, _whole(code, "first"), _whole(code, "rounds")))
 
     def cost(rounds: int, at: float) -> Price:
-        return price(Composed(tuple(Repeated(e, min(max(rounds - a, 0), n)) for e, a, n in spent)), at)
+        """Of the client that answers most: nothing is amplified."""
+        often = {tuple(sum(a <= r < min(a + n, rounds) for r in own) for _, a, n in spent) for own in cohorts}
+        every = (price(Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))), at) for one in often)
+        return max(every, key=lambda found: found.epsilon)
 
     unit, relation = protection.unit.value, protection.relation.value.removeprefix(f"{protection.unit.value}-")
     why = f"{honest} honest shares of noise hide one {unit}; constants of planned.py"
     return Reading(
-        (Row(unit, relation, SUMS if masked else SERVER, cost, _whole(planned, "ROUNDS"), delta, why),),
+        (Row(unit, relation, SUMS if masked else SERVER, cost, rounds, delta, why),),
         (Published(claimed, delta, "total", f"ε of the ledger {str(data.get('ledger_sha256'))[:12]}"),),
-        ("who takes part, when, and which client is which",),
+        ("who takes part, and which client is which",),
         order=(
             "Each client bounds, rounds, adds its share of the noise and its masks; the server adds; rounds compose.",
             *(f"assuming {a.value}: {protection.sentence(a)}" for a in protection.assumptions),
         ),
         no_fix="export a row of another ε",
     )
+
+
+def _cohorts(planned: dict[str, Tree], said: object, options: Options) -> list[list[int]]:
+    """Per client, the rounds that ask it. ``PricingError`` where a round asks too few, or the manifest says others."""
+    held, clients, rounds = planned["COHORTS"], _whole(planned, "CLIENTS"), _whole(planned, "ROUNDS")
+    if held != said or not isinstance(held, list) or len(held) not in (0, rounds):
+        raise options.error("cohorts", f"cohorts: {str(said)[:60]} here, COHORTS = {str(held)[:60]} in planned.py")
+    asked = [{k for k in range(clients) if isinstance(one, list) and one.count(k) == 1} for one in held]
+    if any(len(own) != len(one) or len(own) < _whole(planned, "LEAST") for own, one in zip(asked, held, strict=True)):
+        raise options.error("cohorts", f"cohorts: each round asks LEAST or more of clients 0 … {clients - 1}, each once")
+    return [[r for r in range(rounds) if not held or k in asked[r]] for k in range(clients)]
 
 
 def layouts() -> dict[str, dict[str, str]]:
@@ -106,7 +121,7 @@ def _planned(home: Path, layout: dict[str, str]) -> dict[str, Tree]:
         raise PricingError(f"{path}:1: holds more than names and numbers: {error}") from None
     plan = path.with_name("plan.json")
     digest = hashlib.sha256(plan.read_bytes()).hexdigest() if plan.is_file() else None
-    if found.keys() != {*NUMBERS, "MASKED", "PLAN_SHA256", "RELEASES"} or digest != found["PLAN_SHA256"]:
+    if found.keys() != {*NUMBERS, "COHORTS", "MASKED", "PLAN_SHA256", "RELEASES"} or digest != found["PLAN_SHA256"]:
         raise PricingError(f"{plan}: is not the plan of PLAN_SHA256 in planned.py, or numbers are missing; export it again")
     return found
 

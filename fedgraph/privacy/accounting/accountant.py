@@ -9,7 +9,7 @@ accountant's name and theorem:
     zCDP                      zcdp          releases with a ρ
     loss distribution         pld, losses   everything but ZCDP and SampledOnce; pessimistic grid
     private selection         selection     Selected, by Rényi orders
-    Rényi                     rdp           everything but ApproxDP and SampledOnce; asked when the one above cannot
+    Rényi                     rdp           everything but ApproxDP (SampledOnce: in a choice); asked when the above cannot
     a choice                  pld           OneOf: the larger of its alternatives' δ at every ε
     amplification by sampling amplification SampledOnce, on its own composed pipeline
 
@@ -134,7 +134,7 @@ def _settle(leaf: events.Event) -> events.Event | Price | None:
     if isinstance(leaf, events.Unprotected):
         return Price(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
     if isinstance(leaf, events.SampledOnce):
-        return None if leaf.sampling_rate == 0 else leaf
+        return None if leaf.sampling_rate == 0 else _settle_sampled(leaf)
     if isinstance(leaf, events.Selected):
         return _settle_selected(leaf)
     if isinstance(leaf, (events.Gaussian, events.Laplace, events.PoissonGaussian, events.FixedSizeGaussian)):
@@ -177,8 +177,19 @@ def _settle_selected(leaf: events.Selected) -> events.Event | Price | None:
     leaves = [() if isinstance(one, Price) else one for one in settled]
     if not any(leaves):
         return None
-    simple = tuple(events.Composed(tuple(events.Repeated(e, n) for e, n in one)) for one in leaves)
-    return events.Selected(tuple(sorted(set(simple), key=repr)), leaf.shape, leaf.stop)
+    return events.Selected(tuple(sorted(set(map(_composed, leaves)), key=repr)), leaf.shape, leaf.stop)
+
+
+def _settle_sampled(leaf: events.SampledOnce) -> events.Event | Price | None:
+    """What ran on the sample in its simplest form; without any price where it has none: a sample does not hide it always."""
+    inner = normalised(leaf.event)
+    if isinstance(inner, Price):
+        return inner if inner.epsilon else None
+    return events.SampledOnce(_composed(inner), leaf.sampling_rate)
+
+
+def _composed(leaves: Leaves) -> events.Composed:
+    return events.Composed(tuple(events.Repeated(e, n) for e, n in leaves))
 
 
 @lru_cache(maxsize=8192)

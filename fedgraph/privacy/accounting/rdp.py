@@ -11,9 +11,13 @@ Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
     Poisson, otherwise        1/(α−1)·ln E_j exp(α(α−1)d_j²/(2σ²)), coins revealed:
                               zero-out d = a + 2j, a ~ Bern(q), j ~ Bin(B'−1, q); replace d = 2j, j ~ Bin(B', q)
     selected                  ``selection``: max over candidates, and what choosing adds
+    a secret sample, once     1/(α−1)·ln(1 − q + q·e^((α−1)·RDP(α))) of all that ran on it, inside of a selection
     fixed size                1/(α−1)·ln E_d exp(α(α−1)d²/(2σ²)), d of ``curves.distances``, batch revealed
 
-The last two reveal the sample and use E over samples of exp((α−1)D_α): revealing more is never more
+The secret sample is a mixture: with chance 1 − q the unit is not in it and nothing differs, and e^((α−1)D_α) is jointly convex
+in both laws. It holds for coins and zero-out as for a fixed number and replace (``events.SampledOnce``).
+
+Poisson otherwise and fixed size reveal the sample and use E over samples of exp((α−1)D_α): revealing more is never more
 private, and D_α of the joint law is that expectation exactly.
 
 **Guarantee.** As the events state; adaptive composition. Orders are listed below; where dp_accounting's
@@ -33,7 +37,7 @@ from scipy.special import logsumexp
 
 from fedgraph.errors import UnknownEventError
 from fedgraph.privacy.accounting import curves, selection, zcdp
-from fedgraph.privacy.events import Event, FixedSizeGaussian, OneOf, PoissonGaussian, Selected, flatten
+from fedgraph.privacy.events import Event, FixedSizeGaussian, OneOf, PoissonGaussian, SampledOnce, Selected, flatten
 from fedgraph.privacy.shapes import Array
 
 ORDERS: Array = np.array(
@@ -69,6 +73,10 @@ def _per_release(event: Event) -> Array:
     if isinstance(event, Selected):
         trials = [sum((n * _per_release(leaf) for leaf, n in flatten(one)), np.zeros_like(ORDERS)) for one in event.candidates]
         return selection.of_best(np.max(np.stack(trials), axis=0), ORDERS, event.shape, event.stop)
+    if isinstance(event, SampledOnce):
+        moments = (ORDERS - 1) * sum((n * _per_release(leaf) for leaf, n in flatten(event.event)), np.zeros_like(ORDERS))
+        q = event.sampling_rate
+        return np.asarray(np.logaddexp(math.log1p(-q), math.log(q) + moments) / (ORDERS - 1))
     if isinstance(event, PoissonGaussian):
         if event.touched_rows == 1 and not event.replaced:
             return poisson_one_row(event.noise_multiplier, event.sampling_rate, ORDERS)

@@ -27,6 +27,7 @@ from fedgraph.privacy.accounting import calibrate, selection
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Selected
 from fedgraph.privacy.lines import fewest_lines
+from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import Rows, sensitivity_l2
 from fedgraph.privacy.settle import client_events, settle
@@ -172,7 +173,7 @@ class Selecting:
         stop = selection.stop_for(self.select.shape, self.select.among)
         event = Selected((*dict.fromkeys(trainings), *score), self.select.shape, stop)
         schedule = Schedule(1, (PlannedRelease(PATH, bound, mechanism, event, range(1)),), 1)
-        guarantee = replace(first.guarantee, protection=protection)
+        guarantee = replace(first.guarantee, protection=protection, sampled_once=None)  # inside the trials
         made = replace(first, guarantee=guarantee, schedule=schedule, sums=Sums(), epsilon_published=None)
         return Priced(epsilon, made)
 
@@ -214,8 +215,13 @@ def _require_priced(plans: list[Plan]) -> Mechanism:
     """How a score that costs nothing leaves. ``PrivacyError`` where the price of a trial is not that of its releases."""
     for made in plans:
         guarantee, reads = made.guarantee, kinds.method(made.method).OFFERS.reads
-        if guarantee.holdings is not None or guarantee.per_end or guarantee.sampled_once is not None:
-            raise PrivacyError(f"{made.method}: a choice is priced where people are at one client, and without a secret sample")
+        if guarantee.holdings is not None or guarantee.per_end:
+            raise PrivacyError(f"{made.method}: a choice is priced where everything of a person is at one client")
+        if reads is not None and all(isinstance(r.mechanism, MaskedResponse) for r in made.schedule.releases):
+            raise PrivacyError(
+                f"{made.method}: its answers follow from neighbours' labels alone, and who judges is asked without an edge, "
+                "which would tell of its other end: no score tells settings apart; choose among settings with rows: true"
+            )
         if guarantee.protection.unit is Unit.EDGE and (reads is None or reads(made) is not Reads.NOTHING):
             raise PrivacyError(f"{made.method}: its score would read private edges, which nobody priced")
     return Disclose("a score that reads what is released and public")
