@@ -12,14 +12,15 @@ from functools import partial
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.cells.facts import GraphStartsFacts
 from fedgraph.comparison import starts
 from fedgraph.errors import ScenarioError
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, no_plugins, releases_nothing, require_distinct
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, no_plugins, releases_nothing
 from fedgraph.tasks.base.graphs import clear_embeddings as clear
+from fedgraph.tasks.base.offers import distinct
 from fedgraph.worlds.world import JOINED
 
 LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
@@ -43,15 +44,9 @@ class Params(clear.Sampled):
     """Which graphs, which model, which noise."""
 
     pairs: int = Field(300, ge=1, description="random pairs of one repetition")
-    noise: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
+    noise: Annotated[list[Annotated[float, Field(gt=0, allow_inf_nan=False)]], distinct("noise")] = Field(
         [0.01, 0.1, 1.0], min_length=1, description="standard deviations of the noise on embeddings in [0, 1]"
     )
-
-    @field_validator("noise")
-    @classmethod
-    def _distinct(cls, values: list[float]) -> list[float]:
-        require_distinct("noise", values)
-        return values
 
 
 plugins_of, plan = no_plugins, releases_nothing

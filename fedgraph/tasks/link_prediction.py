@@ -10,15 +10,15 @@ from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.cells.facts import LinkPredictionFacts
-from fedgraph.documents.settings import Infinite, Settings, Spec
+from fedgraph.documents.settings import Settings, Spec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.links import pairs
 from fedgraph.methods.base import Budget, Plan, kinds
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, entries_of, grid, require_distinct, training
+from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, entries_of, grid, training
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.offers import Nested, of_method
 from fedgraph.types import Graph, Partition, one_client
@@ -32,28 +32,17 @@ GIVEN = "links"
 class Params(Settings):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: list[grid.Entry] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    methods: Annotated[list[grid.Entry], grid.Rows] = Field(
+        min_length=1, description="method: file name in fedgraph/methods, then its settings"
+    )
     trust: list[grid.TrustWord] = Field(min_length=1, description="who is trusted")
     partition: Spec = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
-    epsilons: Annotated[list[Annotated[float, Field(gt=0)]], Infinite] = Field(
-        min_length=1, description="privacy budgets ε; inf for none"
-    )
+    epsilons: grid.Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
     delta: float = Field(1e-6, gt=0, lt=1, description="δ of every guarantee; below one over the edges")
     test_share: float = Field(0.1, gt=0, lt=1, description="share of the edges that are hidden and asked for")
     negatives: int = Field(10_000, ge=1, description="pairs without an edge that are asked beside them")
-
-    @field_validator("epsilons")
-    @classmethod
-    def _once(cls, values: list[float]) -> list[float]:
-        require_distinct("ε", values)
-        return values
-
-    @field_validator("methods")
-    @classmethod
-    def _distinct(cls, values: list[grid.Entry]) -> list[grid.Entry]:
-        return grid.checked(values)
 
 
 def plugins_of(params: Params) -> list[Nested]:

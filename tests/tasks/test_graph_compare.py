@@ -17,6 +17,7 @@ from fedgraph.report.sections import graph_clustering as section
 from fedgraph.report.sections.base import Records
 from fedgraph.tasks import graph_clustering as task
 from fedgraph.tasks.base import Cell, Context
+from fedgraph.tasks.base.graphs.graph_distances import embedded_spaces
 from fedgraph.tasks.graph_clustering import compare
 from fedgraph.types import Graph
 from fedgraph.worlds.world import trusting
@@ -94,7 +95,7 @@ def test_permuting_the_classes_changes_nothing_for_gw_and_everything_for_the_oth
     graphs: list[Any] = [None, None]
     found = {}
     for how, alpha in (("gw", None), ("fgw", 0.5)):
-        made = compare.spaces(received, graphs, how, "euclidean", "uniform")  # type: ignore[arg-type]
+        made = embedded_spaces(received, "euclidean", graphs, "embedding" if how == "fgw" else None)
         options = gromov.GromovOptions(alpha=alpha)
         found[how] = compare.discrepancies(made, options, how_many, cell, where).distances[0, 1]
     assert found["gw"] == pytest.approx(0, abs=1e-9)

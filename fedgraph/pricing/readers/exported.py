@@ -86,8 +86,9 @@ def _cohorts(planned: dict[str, Tree], said: object, options: Options) -> list[l
     held, clients, rounds = planned["COHORTS"], _whole(planned, "CLIENTS"), _whole(planned, "ROUNDS")
     if held != said or not isinstance(held, list) or len(held) not in (0, rounds):
         raise options.error("cohorts", f"cohorts: {str(said)[:60]} here, COHORTS = {str(held)[:60]} in planned.py")
-    asked = [{k for k in range(clients) if isinstance(one, list) and one.count(k) == 1} for one in held]
-    if any(len(own) != len(one) or len(own) < _whole(planned, "LEAST") for own, one in zip(asked, held, strict=True)):
+    given: list[list[Tree]] = [one if isinstance(one, list) else [None] for one in held]
+    asked = [{k for k in range(clients) if one.count(k) == 1} for one in given]
+    if any(len(own) != len(one) or len(own) < _whole(planned, "LEAST") for own, one in zip(asked, given, strict=True)):
         raise options.error("cohorts", f"cohorts: each round asks LEAST or more of clients 0 … {clients - 1}, each once")
     return [[r for r in range(rounds) if not held or k in asked[r]] for k in range(clients)]
 

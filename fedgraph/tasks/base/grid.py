@@ -15,11 +15,22 @@ from fedgraph.documents.settings import Infinite, Says, Spec, renamed
 from fedgraph.methods.base import kinds
 from fedgraph.privacy.trust import EARLIER, Trust
 from fedgraph.tasks.base import Cell, Context, require_distinct
-from fedgraph.tasks.base.offers import RowKeys, checker
+from fedgraph.tasks.base.offers import RowKeys, checker, distinct
 from fedgraph.worlds.world import World, trusting
 
 TrustWord = Annotated[Trust, renamed(EARLIER)]  # a level of trust as a scenario writes it
 Formerly = Says(formerly="settings")
+
+
+def _of_other_names(methods: list[Spec]) -> list[Spec]:
+    require_distinct("the row", [f"{spec.get('method')} · {variant(spec)}" for spec in methods])
+    return methods
+
+
+def _positive(epsilon: float) -> float:
+    if not epsilon > 0:
+        raise ValueError(f"every ε must be > 0 (inf for no privacy), found {epsilon}: at ε = 0 nothing may be released")
+    return epsilon
 
 
 class Row(RowKeys):
@@ -35,6 +46,8 @@ class Row(RowKeys):
 
 
 Entry = Annotated[Spec, AfterValidator(checker(Row))]
+Rows = AfterValidator(_of_other_names)
+Budgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], distinct("ε"), Infinite]
 
 
 def cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons: Sequence[float], readings: Sequence[str],
@@ -71,12 +84,6 @@ def trusted_in(spec: Spec, trusted: Sequence[Trust]) -> list[Trust]:
 def trusted_of(name: str, methods: Sequence[Spec], trusted: Sequence[Trust]) -> list[Trust]:
     """Whom the rows of the method ``name`` trust, each once."""
     return list(dict.fromkeys(t for spec in methods if spec.get("method") == name for t in trusted_in(spec, trusted)))
-
-
-def checked(methods: list[Spec]) -> list[Spec]:
-    """Themselves; ``ValueError`` for rows of one name."""
-    require_distinct("the row", [f"{spec.get('method')} · {variant(spec)}" for spec in methods])
-    return methods
 
 
 def unprotected(spec: Spec) -> bool:

@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fedgraph.attacks.base import whole_run
-from fedgraph.cells.cell import Cell, require_distinct
-from fedgraph.documents.settings import Infinite, PerDataset, Settings, Spec
+from fedgraph.cells.cell import Cell
+from fedgraph.documents.settings import PerDataset, Settings, Spec
 from fedgraph.errors import DataError
 from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Budget, Calibration
@@ -30,14 +30,14 @@ class Row(grid.Row):
 class Params(Settings):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: list[Annotated[Spec, AfterValidator(checker(Row))]] = Field(
+    methods: Annotated[list[Annotated[Spec, AfterValidator(checker(Row))]], grid.Rows] = Field(
         min_length=1, description="method: file name in fedgraph/methods, then its settings"
     )
     trust: Annotated[list[grid.TrustWord], grid.Formerly] = Field(min_length=1, description="who is trusted")
     partition: Spec = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
-    epsilons: Annotated[list[float], Infinite] = Field(min_length=1, description="privacy budgets ε; inf for none")
+    epsilons: grid.Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
     delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDataset] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
@@ -88,20 +88,6 @@ class Params(Settings):
         if not (found.truth >= 0).any():
             raise DataError(f"{graph.name}: no test node has a label, so accuracy cannot be measured")
         return found
-
-    @field_validator("epsilons")
-    @classmethod
-    def _positive(cls, values: list[float]) -> list[float]:
-        for value in values:
-            if not value > 0:
-                raise ValueError(f"every ε must be > 0 (inf for no privacy), found {value}: at ε = 0 nothing may be released")
-        require_distinct("ε", values)
-        return values
-
-    @field_validator("methods")
-    @classmethod
-    def _distinct(cls, values: list[Spec]) -> list[Spec]:
-        return grid.checked(values)
 
     @field_validator("delta")
     @classmethod

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from fedgraph import plugins
-from fedgraph.cells.cell import Cell, Context, Outcome
+from fedgraph.cells.cell import Cell, Context, Outcome, require_distinct
 from fedgraph.documents.settings import Settings, Spec
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.settle import Guarantee
@@ -52,6 +52,16 @@ class Select(Settings):
     def choices(self) -> list[Spec]:
         """Every combination."""
         return [dict(zip(self.over, values, strict=True)) for values in itertools.product(*self.over.values())]
+
+
+def distinct(what: str) -> AfterValidator:
+    """Of a list in a scenario: refused where two are equal."""
+
+    def checked(values: list[Any]) -> list[Any]:
+        require_distinct(what, values)
+        return values
+
+    return AfterValidator(checked)
 
 
 def checker(row: type[RowKeys]) -> Callable[[Spec], Spec]:

@@ -26,16 +26,23 @@ from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, Pub
 from fedgraph.methods.base.kinds import Embedding
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks.base import Cell, Context, Nested, Outcome, TaskOffers, entries_of, training
-from fedgraph.tasks.base.graphs.graph_distances import CONSTANT, DEGREES, SIZE, constant_spaces, degree_distances
+from fedgraph.tasks.base.graphs.graph_distances import (
+    CONSTANT,
+    DEGREES,
+    SIZE,
+    constant_spaces,
+    degree_distances,
+    embedded_spaces,
+)
 from fedgraph.tasks.base.graphs.graph_settings import clear
 from fedgraph.tasks.base.offers import of_method
 from fedgraph.tasks.graph_clustering import compare
-from fedgraph.tasks.graph_clustering.clients import collection_of, graph_of, is_collection, partition_of, public_of, truth_of
+from fedgraph.tasks.graph_clustering.clients import collection_of, graph_of, partition_of, public_of, truth_of
 from fedgraph.tasks.graph_clustering.compare import OF_VECTORS, Clustering, Found
 from fedgraph.tasks.graph_clustering.settings import PLAIN, Params, Row
 from fedgraph.tasks.graph_clustering.settings import RowKeysOfClustering as ROW
 from fedgraph.tasks.graph_clustering.settings import rows as rows_of
-from fedgraph.types import Partition
+from fedgraph.types import GraphCollection, Partition
 from fedgraph.worlds.world import JOINED
 
 
@@ -85,7 +92,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
     if cell.method in (SIZE, DEGREES):
         return None
-    graph, row, together = graph_of(params, context), _row(params, cell), is_collection(context)
+    graph, row, together = graph_of(params, context), _row(params, cell), isinstance(context.data, GraphCollection)
     partition = partition_of(params, cell.seed, context)
     facts = PublicFacts(
         Sizes(
@@ -151,7 +158,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     else:
         weights = params.weights if np.isinf(cell.epsilon) else "uniform"
         graphs = [s.graph for s in partition.subgraphs]
-        spaces = compare.spaces(received, graphs, row.how, params.metric, weights)
+        spaces = embedded_spaces(received, params.metric, graphs, "embedding" if row.how == "fgw" else None, weights)
         options = params.options(params.alpha if row.how == "fgw" else None)
         found = compare.discrepancies(spaces, options, how_many, cell, context)
 
@@ -217,7 +224,7 @@ def _by_counts(cell: Cell, context: Context, partition: Partition, k: int) -> Fo
 def _unreleased(params: Params, cell: Cell, context: Context, partition: Partition, truth: np.ndarray, found: Found) -> Outcome:
     """No release: ε = 0 where public sizes are all that is used; ∞ where degrees are."""
     public = cell.method != DEGREES
-    whole = is_collection(context)
+    whole = isinstance(context.data, GraphCollection)
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
     metrics, delta = _scores(params, cell, context, truth, found), 1.0 / graph_of(params, context).num_nodes

@@ -18,11 +18,6 @@ from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 MOST_DEGREE = 64  # largest one-hot degree, where the nodes of a collection have no features
 
 
-def is_collection(context: Context) -> bool:
-    """Whether the data are many graphs, each a client of its own."""
-    return isinstance(context.data, GraphCollection)
-
-
 def collection_of(params: Params, context: Context) -> GraphCollection | None:
     """The collection that is clustered, ready to be read; None where the data are one graph."""
     given = context.data

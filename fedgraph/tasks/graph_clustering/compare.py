@@ -17,13 +17,12 @@ from scipy.spatial.distance import cdist
 
 from fedgraph import seeds
 from fedgraph.comparison import agreement, classify, cluster, gromov
-from fedgraph.comparison.metric_space import Metric, MetricSpace, Weights
+from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solving import Barycentres, LocalMinima, SolverFacts
 from fedgraph.tasks.base import Cell, Context
-from fedgraph.tasks.base.graphs.graph_distances import embedded_spaces, in_medians
+from fedgraph.tasks.base.graphs.graph_distances import in_medians
 from fedgraph.tasks.base.graphs.graph_settings import KICKS, RESTARTS
 from fedgraph.tasks.base.graphs.pairwise import all_pairs, verified
-from fedgraph.types import Graph
 
 Compare = Literal["gw", "fgw", "mean", "histogram"]
 OF_VECTORS = ("mean", "histogram")
@@ -58,13 +57,6 @@ def vectors(received: Sequence[np.ndarray], how: Compare, how_many: Clustering, 
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = cluster.kmeans_vectors(points, how_many.k, rng)
     return Found(cdist(points, points, "sqeuclidean"), found.labels, SolverFacts())
-
-
-def spaces(
-    received: Sequence[np.ndarray], graphs: Sequence[Graph], how: Compare, metric: Metric, weights: Weights
-) -> list[MetricSpace]:
-    """Metric spaces of the rows; ``fgw``: with the rows as features."""
-    return embedded_spaces(received, metric, graphs, "embedding" if how == "fgw" else None, weights)
 
 
 def discrepancies(

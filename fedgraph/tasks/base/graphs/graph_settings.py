@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from fedgraph.comparison import gromov
 from fedgraph.documents.settings import Infinite, Settings, Spec
 from fedgraph.tasks.base import require_distinct
-from fedgraph.tasks.base.offers import RowKeys, checker
+from fedgraph.tasks.base.offers import RowKeys, checker, distinct
 
 OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
 WEIGHTS = "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
@@ -21,13 +21,7 @@ RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
-def distinct(values: list[Any]) -> list[Any]:
-    """Themselves; ``ValueError`` where two are equal."""
-    require_distinct("the value", values)
-    return values
-
-
-Distinct = AfterValidator(distinct)
+Distinct = distinct("the value")
 
 
 def epsilon(value: Any) -> float | str:
