@@ -52,7 +52,7 @@ ALLOWED: dict[str, set[str] | None] = {
         "seeds",
     },
     "report": {"privacy", "worlds", "audit", "types", "errors", "plugins", "cells", "documents"},
-    "pricing": {"privacy", "errors", "plugins"},
+    "pricing": {"privacy", "errors", "plugins", "documents"},
     "scenario": {"privacy", "errors", "plugins", "documents", "data", "types", "methods", "tasks"},
     "runs": EVERYTHING,
     "export": EVERYTHING,  # what stands in a project imports `export.site` alone

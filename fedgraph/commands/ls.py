@@ -46,7 +46,7 @@ def overview() -> str:
         "data": [f"{name}/…" for name in plugins.names("data") if name != "own"],
         "partitions": plugins.names("partition"),
         "tasks": plugins.names("tasks"),
-        "systems": plugins.names("pricing.readers"),
+        "systems": [name for name, _ in _systems()],
     }
     found = ["methods:", *methods]
     for kind, those in names.items():
@@ -90,11 +90,17 @@ def _data() -> list[tuple[str, str]]:
     return found
 
 
+def _systems() -> list[tuple[str, str]]:
+    from fedgraph.pricing.catalogue import entries
+
+    return [(key, f"{system.name}: {system.version}") for key, system in sorted(entries().items())]
+
+
 _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
     "scenarios": _scenarios,
     "methods": lambda: _modules("methods"),
     "data": _data,
     "partitions": lambda: _modules("partition"),
     "tasks": lambda: _modules("tasks"),
-    "systems": lambda: _modules("pricing.readers"),
+    "systems": _systems,
 }

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from fedgraph import pricing
     from fedgraph.errors import PricingError
-    from fedgraph.pricing import as_sarif, documents, pages, questions
+    from fedgraph.pricing import documents, pages, questions
 
     if bool(options.files) == bool(options.words):
         raise PricingError("name a FILE to price, or give a command line with --command")
@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.html:
         _write(options.html, pages.html(quotes), options.files)
     if options.sarif:
-        _write(options.sarif, as_sarif.report(quotes, options.at_most), options.files)
+        _write(options.sarif, pages.sarif(quotes, options.at_most), options.files)
     if options.json:
         found = [q.to_dict(options.details) for q in quotes]
         print(json.dumps(found[0] if len(found) == 1 else found, ensure_ascii=False, indent=1, allow_nan=False))

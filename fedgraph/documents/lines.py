@@ -27,11 +27,12 @@ class Source:
     """data: the content. lines: of every key and entry. changes: where a value was given that is not in the file.
 
     name: what messages begin with; a file is followed by its line, an option of the command line is not (``lined``).
-    Raises ``ScenarioError`` for text that is not YAML, or more than a scenario needs.
+    foreign: a file of another system, whose keys may look like numbers, and whose numbers may be to base 60.
+    Raises ``ScenarioError`` for text that is not YAML, or more than a configuration needs.
     """
 
-    def __init__(self, name: str, text: str, lined: bool = True) -> None:
-        self.name, self.lined = name, lined
+    def __init__(self, name: str, text: str, lined: bool = True, foreign: bool = False) -> None:
+        self.name, self.lined, self._foreign = name, lined, foreign
         self.lines: dict[Location, int] = {}
         self.changes: dict[Location, str] = {}
         self._values = 0
@@ -48,22 +49,7 @@ class Source:
     @classmethod
     def read(cls, path: Path) -> Source:
         """The file at ``path``; ``ScenarioError`` where it cannot be read, is too large, or is not UTF-8 text."""
-        try:
-            if path.exists() and not path.is_file():
-                raise ScenarioError(f"{path}: not a file; allowed: a scenario in YAML")
-            with path.open("rb") as file:
-                content = file.read(MOST_BYTES + 1)
-        except (OSError, ValueError) as error:  # ValueError: a name with a null byte
-            raise ScenarioError(
-                f"{path}: cannot be read: {(error.strerror if isinstance(error, OSError) else None) or error}"
-            ) from error
-        if len(content) > MOST_BYTES:
-            raise ScenarioError(f"{path}: larger than {MOST_BYTES:,} bytes; allowed: a scenario in YAML")
-        try:
-            return cls(str(path), content.decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            line = content[: error.start].count(b"\n") + 1
-            raise ScenarioError(f"{path}:{line}: not UTF-8 text ({error.reason}); save the file as UTF-8") from error
+        return cls(str(path), text_of(path, "a scenario in YAML"))
 
     def line(self, at: Location) -> int:
         """The line of ``at``, or of the nearest key above it."""
@@ -89,7 +75,7 @@ class Source:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             line = event.start_mark.line + 1 if event.start_mark else 1
             if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
-                raise self._at(line, f"tag {one_line(event.tag)}; allowed: plain values, a scenario needs no tags")
+                raise self._at(line, f"tag {one_line(event.tag)}: tags would run code or build objects; allowed: plain values")
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MOST_DEPTH:
@@ -113,7 +99,7 @@ class Source:
             return self._mapping(node, at, inside)
         if isinstance(node, yaml.SequenceNode):
             return [self._plain(value, (*at, index), inside) for index, value in enumerate(node.value)]
-        if node.tag == _WHOLE and ":" in node.value:
+        if node.tag == _WHOLE and ":" in node.value and not self._foreign:
             raise self._at(line, f"{one_line(node.value)} is a number to base 60 in YAML; write it in quotes to mean text")
         try:
             return self._scalars.construct_object(node)
@@ -128,7 +114,7 @@ class Source:
         merges = [(key, value) for key, value in node.value if key.tag == _MERGE]
         for key, value in [(k, v) for k, v in node.value if k.tag != _MERGE]:
             line = key.start_mark.line + 1
-            if not isinstance(key, yaml.ScalarNode) or key.tag != _TEXT:
+            if not isinstance(key, yaml.ScalarNode) or (key.tag != _TEXT and not self._foreign):
                 found = one_line(key.value) if isinstance(key, yaml.ScalarNode) else "a list or mapping"
                 raise self._at(line, f"key {found} is not text; write it in quotes if it is meant as text")
             if key.value in seen:
@@ -144,6 +130,25 @@ class Source:
                 if isinstance(given := self._plain(part, at, inside), dict):
                     merged = {**given, **merged}
         return {**merged, **own}
+
+
+def text_of(path: Path, allowed: str) -> str:
+    """The text of an ordinary file of at most a megabyte; ``ScenarioError`` in one line for others, with what is allowed."""
+    try:
+        if path.exists() and not path.is_file():
+            raise ScenarioError(f"{path}: not an ordinary file; allowed: {allowed}")
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:  # ValueError: a name with a null byte
+        said = error.strerror if isinstance(error, OSError) else None
+        raise ScenarioError(f"{path}: cannot be read: {said or error}") from error
+    if len(content) > MOST_BYTES:
+        raise ScenarioError(f"{path}:1: larger than {MOST_BYTES:,} bytes; allowed: {allowed}, at most {MOST_BYTES:,} are read")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ScenarioError(f"{path}:{line}: not UTF-8 text ({error.reason}); allowed: {allowed}, saved as UTF-8") from error
 
 
 def one_line(value: object) -> str:

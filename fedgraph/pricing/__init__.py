@@ -1,29 +1,37 @@
 """What does the privacy that is already deployed buy? Existing configurations, read as data and priced.
 
     price(path, system=None, fix=None) -> Quote       one file
-    quote(document, reader, fix) -> Quote              the same, where the file is read already
+    quote(document, system, fix) -> Quote              the same, where the file is read already
 
-A reader is one file of ``readers``, found by its name (``base`` states the contract). The file is parsed, never run
-(``documents``, ``python_program``); the reader says what stands in it; ``quotes`` asks the accountants; ``as_sarif`` and
-``pages`` show it.
-This room knows privacy and no learning: nothing here needs torch or Ray.
+A reader is a function of a file of ``readers``, named by its entry of ``catalogue.yaml`` (``base`` states the contract). The
+file is parsed, never run (``documents``, ``python_program``); the reader says what stands in it; here the accountants are
+asked; ``pages`` shows it. This room knows privacy and no learning: nothing here needs torch or Ray.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+
+import numpy as np
 
 from fedgraph import plugins
-from fedgraph.errors import PricingError
-from fedgraph.pricing import catalogue, documents, quotes, shell_script
-from fedgraph.pricing.base import Quote
+from fedgraph.errors import PricingError, PrivacyError
+from fedgraph.pricing import documents
+from fedgraph.pricing.base import Asked, Fix, Priced, Quote, Reading, Row, Setting, Unknown
+from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import table
+from fedgraph.pricing.python_joins import normal
+from fedgraph.pricing.questions import Answers
+
+MOST_ROUNDS = 10**12
+_STEPS = 60
 
 
 def systems() -> list[str]:
-    """The keys of all readers."""
-    return plugins.names("pricing.readers")
+    """The keys of all systems that are read."""
+    return sorted(entries())
 
 
 def price(
@@ -52,12 +60,12 @@ def price(
     return quote(document, reader_of(document, system), fix, given)
 
 
-def quote(document: Document, reader: ModuleType, fix: float | None = None, given: Mapping[str, float] | None = None) -> Quote:
+def quote(document: Document, system: str, fix: float | None = None, given: Mapping[str, float] | None = None) -> Quote:
     """Price a document that is read already.
 
     Args:
         document: The parsed file.
-        reader: A module of ``fedgraph.pricing.readers``.
+        system: A key of ``systems()``.
         fix: An ε > 0 to be bought honestly, or None.
         given: Answers to its questions, by their names.
 
@@ -65,21 +73,31 @@ def quote(document: Document, reader: ModuleType, fix: float | None = None, give
         The quote of the document.
 
     Raises:
-        PricingError: ``fix`` is not above 0, or the document holds an option that the reader does not know.
+        PricingError: ``fix`` is not above 0, the document holds an option that the reader does not know, or its numbers mean
+            nothing.
     """
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
-    return quotes.ask_accountants(document, reader, fix, given)
+    answers = Answers({normal(name): value for name, value in (given or {}).items()}, programs=document.answers.programs)
+    try:
+        with np.errstate(all="ignore"):
+            return _quoted(replace(document, answers=answers, system=system), fix)
+    except PrivacyError as error:
+        raise PricingError(f"{document.path}: {' '.join(str(error).split())}") from None
+    except PricingError as error:
+        raise PricingError(f"{document.path}: {error}" if str(error).startswith("--given") else str(error)) from None
+    except (ArithmeticError, ValueError) as error:
+        raise PricingError(f"{document.path}: a number in it is outside what can be priced ({error})") from None
 
 
-def reader_of(document: Document, system: str | None = None) -> ModuleType:
-    """The reader for a document; ``PricingError`` where none or several recognise it."""
+def reader_of(document: Document, system: str | None = None) -> str:
+    """The system of a document; ``PricingError`` where none or several recognise it."""
     names = systems()
     if system is not None and system not in names:
         raise PricingError(f"--as {system}: unknown{plugins.suggest(system, names)}; allowed: {', '.join(names)}")
-    found = [system] if system else [name for name in names if _recognises(name, document)]
+    found = [system] if system else [name for name in names if _recognised(name, document)]
     if len(found) == 1:
-        return plugins.load("pricing.readers", found[0])
+        return found[0]
     if found:
         raise PricingError(f"{document.path}: could be {' or '.join(found)}; say which with --as")
     raise PricingError(
@@ -88,24 +106,124 @@ def reader_of(document: Document, system: str | None = None) -> ModuleType:
     )
 
 
-def _recognises(name: str, document: Document) -> bool:
-    """Whether a line of ``recognised`` in the catalogue holds in full, or the reader itself says so."""
-    reader = plugins.load("pricing.readers", name)
-    own: Callable[[Document], bool] | None = vars(reader).get("recognises")
-    listed = catalogue.entries()[name].recognised
-    return own(document) if own else any(all(LOOKS[what](document, said) for what, said in line.items()) for line in listed)
+def _recognised(name: str, document: Document) -> bool:
+    lines = entries()[name].recognised
+    return any(all(LOOKS[what](document, said) for what, said in line.items()) for line in lines)
 
 
 def _has_keys(document: Document, keys: Collection[str]) -> bool:
     return set(keys) <= {*document.data, *table(document.data.get("tool"))}
 
 
+def _lists(document: Document, key: str) -> bool:
+    """Whether the document is a list, under the plural of ``key``, of mappings with that key."""
+    held = document.data.get(f"{key}s")
+    return isinstance(held, list) and all(isinstance(each, dict) and key in each for each in held)
+
+
+# What a line of ``recognised`` may ask of a document; a line holds where all of it does.
 LOOKS: Mapping[str, Callable[[Document, Collection[str]], bool]] = {
     "kinds": lambda document, kinds: document.kind in kinds,
     "keys": _has_keys,
+    "any_key": lambda document, keys: any(key in document.data for key in keys),
+    "lists": lambda document, keys: all(_lists(document, key) for key in keys),
     "imports": lambda document, packages: document.imports_of(*packages),
+    "no_import": lambda document, packages: not document.imports_of(*packages),
     "calls": lambda document, names: document.kind == "python" and any(call.name in names for call in document.calls),
-    "first": lambda document, words: bool({*shell_script.words(document)[:1]} & {*words}),
+    "made": lambda document, names: document.kind == "python" and bool(document.made(*names)),
+    "configures": lambda document, names: set(names) <= set(document.configured),
+    "first": lambda document, words: bool({*document.bare_words[:1]} & {*words}),
     "command": lambda document, words: any(word in said.lower() for said in document.command for word in words),
     "system": lambda document, names: document.data.get("system") in names,
 }
+
+
+def _read(document: Document) -> Reading:
+    """What the system's reader finds in a document."""
+    module, _, function = (entries()[document.system].reader or f"{document.system}.read").partition(".")
+    found: Reading = vars(plugins.load("pricing.readers", module))[function](document)
+    return found
+
+
+def _quoted(document: Document, target: float | None) -> Quote:
+    answers, system, reading = document.answers, entries()[document.system], _read(document)
+    if unused := sorted(set(answers.given) - answers.used):
+        asked = sorted(answers.open)
+        allowed = f"asked here: {', '.join(asked)}" if asked else "nothing is asked here"
+        suggested = plugins.suggest(unused[0], asked)
+        raise PricingError(f"{document.path}: --given {unused[0]!r} answers no question{suggested}; {allowed}")
+    folder = document.path if document.path.is_dir() else document.path.parent
+    newer = tuple(system.newer(folder)) if document.path.exists() and system.checked else ()
+    above = [row.delta for row in reading.rows if reading.people and row.delta > 1 / reading.people]
+    said = f"δ = {above[0]:g} is above 1/{reading.people:,.0f}, one over the number of those protected: " if above else ""
+    more = (f"{said}it allows giving one of them away.",) if above else ()
+    reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *newer, *answers.notes))
+    bounded = all(u.worst is not None for u in answers.open.values())
+    rows = tuple(_priced(row, bounded) for row in reading.rows)
+    tables = tuple(_asked(document, unknown) for unknown in answers.open.values())
+    fix = None if target is None else _fix(document, reading, target)
+    return Quote(str(document.path), system, reading, rows, tables, fix, answers.place)
+
+
+def _priced(row: Row, bounded: bool) -> Priced:
+    if row.rounds > MOST_ROUNDS:
+        raise PricingError(f"{row.rounds:,} rounds; at most {MOST_ROUNDS:,} are priced")
+    once = row.cost(1, row.delta)
+    return Priced(row, once, row.cost(row.rounds, row.delta) if bounded or math.isinf(once.epsilon) else None)
+
+
+def _again(
+    document: Document, louder: float = 1.0, tried: Mapping[str, float] | None = None
+) -> tuple[Reading, Callable[[], float]]:
+    """The file read with another factor or answer, and what its headline costs then."""
+    reading = _read(replace(document, answers=document.answers.again(louder, tried or {})))
+    row = reading.rows[0]
+    return reading, lambda: row.cost(row.rounds, row.delta).epsilon
+
+
+def _asked(document: Document, unknown: Unknown) -> Asked:
+    """The headline for each plausible answer."""
+    return Asked(unknown, tuple((v, _again(document, tried={unknown.name: v})[1]()) for v in unknown.values))
+
+
+def _fix(document: Document, reading: Reading, target: float) -> Fix:
+    """The smallest factor on all noise (to 10⁻⁴) whose total is at most ``target``; settings are priced as they are written."""
+    if reading.settings is None:
+        return Fix(target, None, None, reading.no_fix or "no setting of this system changes this price")
+
+    def cost(factor: float) -> float:
+        return _again(document, factor)[1]()
+
+    low, high = 1.0, 1.0
+    for _ in range(_STEPS):
+        if cost(high) <= target:
+            break
+        low, high = high, high * 4
+    else:
+        return Fix(target, None, None, reading.no_fix or "more noise does not bring the price down to it")
+    while cost(low) <= target and low > 1e-9:
+        high, low = low, low / 4
+    for _ in range(_STEPS):
+        if high / low <= 1 + 1e-5:
+            break
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if cost(middle) <= target else (middle, high)
+    assumed = [f"{u.name} = {u.worst if u.worst is not None else u.values[0]:g}" for u in document.answers.open.values()]
+    why = "the same system with these settings" + (f", if {', '.join(assumed)}" if assumed else "")
+    settings, noisier = (_again(document, factor)[0].settings or {} for factor in (high, high * 2))
+    return Fix(target, _written(settings, noisier), cost(high), why)
+
+
+def _written(settings: Mapping[str, Setting], noisier: Mapping[str, Setting]) -> dict[str, float | int | str]:
+    """Six digits, towards more noise: up where more noise is a larger number, down where it is a smaller one."""
+    out: dict[str, float | int | str] = {}
+    for name, setting in settings.items():
+        later = noisier[name]
+        value, other = (v() if callable(v) else v for v in (setting, later))
+        if isinstance(value, float) and isinstance(other, (int, float)) and value > 0 and math.isfinite(value):
+            scale = 10.0 ** (5 - math.floor(math.log10(value)))
+            step = math.ceil(value * scale) if other >= value else math.floor(value * scale)
+            out[name] = float(f"{step / scale:.6g}")
+        else:
+            out[name] = value
+    return out

@@ -1,13 +1,12 @@
 """The contract of a reader: what it finds in a foreign configuration, and what is made of it.
 
-One file of ``readers`` per system, and one entry of ``catalogue.yaml`` of the same name: what people call it, the versions it
-was checked with, what its files look like, where that was read, what its authors say, and the parameters of what it reads. The
-file holds ``read(document) -> Reading``: what the file says; ``PricingError`` in one line for what it cannot mean. Where the
-catalogue cannot tell whether a file is one of its own, it also holds ``recognises(document) -> bool``.
+One entry of ``catalogue.yaml`` per system: what people call it, the versions it was checked with, what its files look like,
+where that was read, what its authors say, and the parameters of what it reads. Its ``reader`` is a function of a file of
+``readers``, ``read(document) -> Reading``: what the file says; ``PricingError`` in one line for what it cannot mean.
 
-A reader prices nothing. What the file leaves out it asks of ``document.answers``, which gives back what the user says, or the
-worst that it can be (then it is a question). It multiplies all noise by ``document.louder``. So the same few lines answer "what
-is it worth", "what if 1 % take part" and "how much noise would buy ε": the file is read again with another answer or factor.
+A reader prices nothing. What the file leaves out it asks by ``document.ask``, which gives back what the user says, or the worst
+that it can be (then it is a question of ``questions.yaml``). It multiplies all noise by ``document.louder``. So the same few
+lines answer "what is it worth", "what if 1 % take part" and "how much noise would buy ε": the file is read again.
 """
 
 import math

@@ -5,6 +5,8 @@ source, said       where its facts were read, and what its authors say of the op
 checked            package → (first, last) version, where it is installed as a package
 calls              class or function → its parameters in their order; those after * go by name alone
 ignored            options that choose data, model, logging or hardware, and change no price
+reader             the file of ``readers`` and its function; ``KEY.read`` where it is left out
+words              sentences of its quotes
 """
 
 import re
@@ -29,10 +31,8 @@ class System:
     checked: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     calls: Mapping[str, str] = field(default_factory=dict)
     ignored: str = ""
-
-    @property
-    def without_price(self) -> frozenset[str]:
-        return frozenset(self.ignored.split())
+    reader: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
 
     def newer(self, folder: Path) -> Iterator[str]:
         """A sentence for each file of a folder that asks for a later version than the last that was checked."""

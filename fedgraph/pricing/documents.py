@@ -10,22 +10,25 @@ Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte, 
 aliases written out.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fedgraph.errors import PricingError
-from fedgraph.pricing import command_lines, formats
-from fedgraph.pricing.catalogue import places
-from fedgraph.pricing.command_lines import Tree
-from fedgraph.pricing.formats import table
+from fedgraph.documents.lines import Location
+from fedgraph.documents.lines import text_of as ordinary_text
+from fedgraph.errors import PricingError, ScenarioError
+from fedgraph.pricing import formats
+from fedgraph.pricing.catalogue import entries, places
+from fedgraph.pricing.formats import Tree, table
+from fedgraph.pricing.python_joins import plain
 from fedgraph.pricing.python_program import Program
-from fedgraph.pricing.python_values import Call, Part, Value
-from fedgraph.pricing.questions import Answers, text
+from fedgraph.pricing.python_values import Call, Part, Table, Value
+from fedgraph.pricing.questions import ASKED, Answers, text
 
-MOST_BYTES = 1_000_000
+SCRIPTS = ("command", "namespace", "json", "yaml")
 FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".conf": "json", ".toml": "toml"}
 KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".ipynb", ".conf", ".sh", ".txt", ".cmd", ".args", ".log")
 
@@ -35,17 +38,51 @@ class Document:
     """One file. kind: yaml, json, toml, python, command, namespace or ledger. data: its mapping (options of a command, the
     namespace). command: the words of a command line. text: a Python program. lines: where keys stand. answers: what the user
     says of facts that the file leaves open. followed: the program of an app of several files. written: files that a notebook
-    writes."""
+    writes. system: the key of its reader."""
 
     path: Path
     kind: str
     data: dict[str, Tree] = field(default_factory=dict)
     command: tuple[str, ...] = ()
     text: str = ""
-    lines: dict[tuple[str, ...], int] = field(default_factory=dict)
+    lines: dict[Location, int] = field(default_factory=dict)
     answers: Answers = field(default_factory=Answers)
     followed: Program | None = None
     written: Mapping[Path, str] = field(default_factory=dict)
+    system: str = ""
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """The sentences of its system."""
+        return entries()[self.system].words
+
+    def ask(self, name: str, known: float | None = None, *about: object, **facts: object) -> float:
+        """``known`` where the file says it; else what the user says, or a question of ``questions.yaml`` about ``facts``."""
+        if known is not None:
+            return known
+        said = ASKED.get(f"{self.system} {name}") or ASKED[name]
+        if said.whether:
+            return float(self.answers.whether(name, said.whether.format(*about, **facts)))
+        return self.answers.ask(name, said.ask.format(*about, **facts), said.values, said.worst)
+
+    @property
+    def bare_words(self) -> list[str]:
+        """Words of a command after its script, or the values of ``method`` and ``level`` of a namespace; in small letters."""
+        if self.kind == "command":
+            scripts = [i for i, word in enumerate(self.command) if word.endswith(".py")]
+            rest = self.command[scripts[0] + 1 :] if scripts else ()
+            return [word.lower() for word in itertools.takewhile(lambda word: not word.startswith("-"), rest)]
+        named = [self.data.get("method"), self.data.get("level")] if self.kind in SCRIPTS else []
+        return [value.lower() for value in named if isinstance(value, str)]
+
+    @property
+    def configured(self) -> dict[str, Tree]:
+        """What the file sets; of a Python file, the configuration that its ``get_config`` returns."""
+        if self.kind != "python":
+            return self.data
+        made = plain(self.program.results.get("get_config", self.program.module.local.get("config")))
+        held = {name: plain(value) for name, value in made.items()} if isinstance(made, Table) else {}
+        return {name: v if v is None or isinstance(v, (bool, int, float, str)) else "?" for name, v in held.items()}
 
     @property
     def louder(self) -> float:
@@ -174,17 +211,9 @@ def read(path: Path) -> Document:
 def text_of(path: Path) -> str:
     """The text of an ordinary file of at most one megabyte. ``PricingError`` in one line for anything else."""
     try:
-        if path.exists() and not path.is_file():
-            raise PricingError(f"{path}: not an ordinary file; a configuration is one")
-        with path.open("rb") as file:
-            held = file.read(MOST_BYTES + 1)
-        if len(held) > MOST_BYTES:
-            raise PricingError(f"{path}:1: a configuration of {path.stat().st_size:,} bytes; at most {MOST_BYTES:,} are read")
-        return held.decode("utf-8-sig")
-    except OSError as error:
-        raise PricingError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise PricingError(f"{path}:1: not UTF-8 text; allowed: {', '.join(KINDS)}") from error
+        return ordinary_text(path, f"a configuration ({', '.join(KINDS)})")
+    except ScenarioError as error:
+        raise PricingError(str(error)) from None
 
 
 def _job(folder: Path) -> Document | None:
@@ -227,11 +256,11 @@ def from_text(path: Path, text: str) -> Document:
     """A command line, a printed namespace, or ``key: value`` lines."""
     body = "\n".join(row for row in text.splitlines() if not row.lstrip().startswith("#")).strip()
     if re.match(r"^(argparse\.)?Namespace\(", body):
-        return Document(path, "namespace", command_lines.namespace(path, body))
+        return Document(path, "namespace", formats.namespace(path, body))
     if re.search(r"(^|\s)(python3?|torchrun|accelerate|\S+\.py|\S*compute_dp_sgd_privacy\w*)\s", body + " "):
-        words = command_lines.words(path, body)
-        return Document(path, "command", command_lines.options(words), tuple(words))
+        words = formats.words(path, body)
+        return Document(path, "command", formats.options(words), tuple(words))
     pairs = [re.match(r"^\s*(?:--)?([\w.-]+)\s*[:=]\s*(.*?)\s*$", row) for row in body.splitlines() if row.strip()]
     if pairs and all(pairs):
-        return Document(path, "namespace", {m[1].replace("-", "_"): command_lines.scalar(m[2]) for m in pairs if m})
+        return Document(path, "namespace", {m[1].replace("-", "_"): formats.scalar(m[2]) for m in pairs if m})
     raise PricingError(f"{path}:1: not a command line, not Namespace(…) and not key: value lines")

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import table
+from fedgraph.pricing.formats import Tree, table
 
 KNOWN = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
 METRICS = ("validate", "evaluate", "cross_site_validation")

@@ -13,15 +13,13 @@ from typing import TypeAlias
 
 from fedgraph.pricing import documents
 from fedgraph.pricing import python_values as values
-from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import table
+from fedgraph.pricing.formats import Tree, table
 from fedgraph.pricing.python_joins import is_plain, plain
 from fedgraph.pricing.python_values import Call, Function, Items, Name, Value
 from fedgraph.pricing.questions import text
 
 STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server", "start_simulation")
-ROUNDS = (1000.0, 100.0, 10.0, 3.0)
 
 
 @dataclass(frozen=True)
@@ -69,10 +67,8 @@ class App:
 
     def ask_rounds(self) -> int:
         """The rounds, asked where they are not known."""
-        question = "How many rounds are run (num_rounds, or num-server-rounds)?"
-        if self.by_hand:
-            question = f"How many messages does a client answer in all? Line {self.by_hand[0].line} sends some by hand."
-        return int(self.document.answers.ask("rounds", question, ROUNDS, known=self.rounds))
+        more = f" Line {self.by_hand[0].line} sends messages by hand: count them, too." if self.by_hand else ""
+        return int(self.document.ask("rounds", self.rounds, more=more))
 
 
 def assemble(document: Document) -> App:

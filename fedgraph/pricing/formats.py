@@ -1,86 +1,45 @@
-"""The formats of configurations: YAML, JSON, TOML and notebooks as data, with the lines of their keys.
+"""The formats of configurations as data: YAML, JSON, TOML (with the lines of their keys), HOCON, notebooks, command lines.
 
-Every refusal is one line: ``file:line: found; allowed``. Tags, aliases that expand without end, keys that appear twice and NaN
-are refused.
+Every refusal is one line: ``file:line: found; allowed``. Tags, aliases that expand without end and keys that appear twice are
+refused.
 """
 
 import ast
 import json
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from typing import NoReturn
 
-import yaml
+from fedgraph.documents.lines import Location, Source
+from fedgraph.errors import PricingError, ScenarioError
 
-from fedgraph.errors import PricingError
-from fedgraph.pricing import hocon
-from fedgraph.pricing.command_lines import Tree
-
-DEEPEST, MOST_VALUES = 60, 100_000
+Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
+DEEPEST = 60
+_TOKEN = re.compile(
+    r'(?P<gap>[ \t\r]+|(?:\#|//)[^\n]*)|(?P<line>\n)|"""(?P<long>.*?)"""|"(?P<text>(?:[^"\\\n]|\\.)*)"'
+    r"|(?P<mark>[{}\[\],:=]|\+=)|(?P<bare>(?:(?!//)[^\s{}\[\],:=\"#+])+|\+)", re.S,
+)  # fmt: skip
 SUFFIXES = (".yaml", ".yml", ".json", ".conf", ".toml")
-Lines = dict[tuple[str, ...], int]
+Lines = dict[Location, int]
 
 
 def parsed(path: Path, suffix: str, text: str) -> tuple[dict[str, Tree], Lines]:
     """The mapping of a file, and where its keys stand. ``PricingError`` in one line where it is damaged or a bomb."""
     if suffix == ".conf":
-        return _mapping(path, hocon.parse(path, text)), {}
+        return _mapping(path, hocon(path, text)), {}
     if suffix == ".toml":
         return _toml(path, text)
     return (_json(path, text), {}) if suffix == ".json" else _yaml(path, text)
 
 
-def _shallow(path: Path, text: str) -> None:
-    """Refuse brackets nested deeper than any configuration, before a parser spends its time on them."""
-    depth = 0
-    for character in text:
-        if character in "[{":
-            depth += 1
-            if depth > 4 * DEEPEST:
-                raise PricingError(f"{path}:1: nested too deeply; at most {DEEPEST} levels are read")
-        elif character in "]}":
-            depth = max(0, depth - 1)
-
-
 def _yaml(path: Path, text: str) -> tuple[dict[str, Tree], Lines]:
-    _shallow(path, text)
-    lines: Lines = {}
-    count = 0
-
-    def refuse(node: yaml.Node, message: str) -> NoReturn:
-        raise PricingError(f"{path}:{node.start_mark.line + 1}: {message}")
-
-    def walk(node: yaml.Node, at: tuple[str, ...]) -> None:
-        nonlocal count
-        count += 1
-        if count > MOST_VALUES or len(at) > DEEPEST:
-            refuse(node, f"a YAML bomb: more than {MOST_VALUES:,} values or {DEEPEST} levels once aliases are written out")
-        if not node.tag.startswith("tag:yaml.org,2002:") or "python" in node.tag:
-            refuse(node, f"the tag {node.tag!r} would run code or build objects; only plain values are read")
-        lines.setdefault(at, node.start_mark.line + 1)
-        if isinstance(node, yaml.MappingNode):
-            seen: set[str] = set()
-            for key, value in node.value:
-                name = str(key.value) if isinstance(key, yaml.ScalarNode) else refuse(key, "a key must be a single word")
-                if name in seen:
-                    refuse(key, f"key {name!r} appears twice")
-                seen.add(name)
-                lines[(*at, name)] = key.start_mark.line + 1
-                walk(value, (*at, name))
-        elif isinstance(node, yaml.SequenceNode):
-            for index, value in enumerate(node.value):
-                walk(value, (*at, str(index)))
-
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        if node is not None:
-            walk(node, ())
-        found = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        raise PricingError(f"{path}:{mark.line + 1 if mark else 1}: not YAML: {getattr(error, 'problem', error)}") from None
-    return _mapping(path, found), lines
+        source = Source(str(path), text, foreign=True)
+    except ScenarioError as error:
+        raise PricingError(str(error)) from None
+    return _mapping(path, source.data), source.lines
 
 
 def _json(path: Path, text: str) -> dict[str, Tree]:
@@ -138,7 +97,7 @@ def _toml(path: Path, text: str) -> tuple[dict[str, Tree], Lines]:
         line = re.search(r"line (\d+)", str(error))
         raise PricingError(f"{path}:{line[1] if line else 1}: not TOML: {error}") from None
     lines: Lines = {}
-    above: tuple[str, ...] = ()
+    above: Location = ()
     for number, line_text in enumerate(text.splitlines(), 1):
         head = re.match(r"\s*\[+([^\[\]]+)\]+\s*(#.*)?$", line_text)
         key = re.match(r"\s*([\w.\"'-]+)\s*=", line_text)
@@ -159,3 +118,182 @@ def _mapping(path: Path, found: object) -> dict[str, Tree]:
     if not isinstance(found, dict):
         raise PricingError(f"{path}:1: a configuration is a mapping of keys, found {type(found).__name__}")
     return {str(key): value for key, value in found.items()}
+
+
+class _Hocon:
+    """HOCON as NVIDIA FLARE writes it: JSON with comments, ``=`` or ``:`` or nothing before ``{``, bare words, no commas.
+
+    Reads tokens (kind, word, line) one after the other. Includes and substitutions are not followed: ``${name}`` is refused,
+    because its value may stand in another file.
+    """
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path, self.at, line, place = path, 0, 1, 0
+        self.tokens: list[tuple[str, str, int]] = []
+        while place < len(text):
+            found = _TOKEN.match(text, place)
+            if found is None:
+                raise PricingError(f"{path}:{line}: not HOCON: {text[place : place + 20]!r}")
+            if found.lastgroup and found.lastgroup != "gap":
+                self.tokens.append((found.lastgroup, found[found.lastgroup], line))
+            line += found[0].count("\n")
+            place = found.end()
+        self.tokens.append(("end", "the end", line))
+
+    def error(self, message: str) -> PricingError:
+        return PricingError(f"{self.path}:{self.tokens[self.at][2]}: not HOCON: {message}")
+
+    def peek(self, skip: bool = True) -> tuple[str, str]:
+        while skip and self.tokens[self.at][0] == "line":
+            self.at += 1
+        return self.tokens[self.at][:2]
+
+    def take(self) -> tuple[str, str]:
+        token = self.peek()
+        self.at += token[0] != "end"
+        return token
+
+    def table(self, closing: tuple[str, str], depth: int) -> dict[str, Tree]:
+        out: dict[str, Tree] = {}
+        if depth > DEEPEST:
+            raise self.error(f"nested deeper than {DEEPEST}")
+        while (token := self.take()) != closing:
+            if token == ("mark", ",") and out:
+                continue
+            if token[0] not in ("bare", "text"):
+                raise self.error(f"a key is expected, found {token[1]!r}")
+            if token == ("bare", "include"):
+                raise self.error("include is not followed; write the values out")
+            names = token[1].split(".") if token[0] == "bare" else [token[1]]
+            if self.peek()[1] not in ("=", ":", "{"):
+                raise self.error(f"= or : is expected after {token[1]!r}")
+            self.at += self.peek()[1] != "{"
+            self.put(out, names, self.value(depth + 1))
+        return out
+
+    def put(self, out: dict[str, Tree], names: list[str], value: Tree) -> None:
+        for name in names[:-1]:
+            inner = out.setdefault(name, {})
+            if not isinstance(inner, dict):
+                raise self.error(f"{name!r} is a value and a table")
+            out = inner
+        before = out.get(names[-1])
+        if isinstance(before, dict) and isinstance(value, dict):
+            value = {**before, **value}
+        elif names[-1] in out:
+            raise self.error(f"key {names[-1]!r} appears twice")
+        out[names[-1]] = value
+
+    def value(self, depth: int) -> Tree:
+        kind, word = self.take()
+        if (kind, word) == ("mark", "{"):
+            return self.table(("mark", "}"), depth)
+        if (kind, word) == ("mark", "["):
+            return self.items(depth)
+        if kind in ("text", "long"):
+            return word
+        if kind != "bare":
+            raise self.error(f"a value is expected, found {word!r}")
+        while self.peek(skip=False)[0] == "bare":
+            word += f" {self.take()[1]}"
+        if "$" in word:
+            raise self.error(f"{word!r} stands for a value of elsewhere; write it out")
+        return scalar(word)
+
+    def items(self, depth: int) -> list[Tree]:
+        out: list[Tree] = []
+        if depth > DEEPEST:
+            raise self.error(f"nested deeper than {DEEPEST}")
+        while self.peek() != ("mark", "]"):
+            if self.peek() == ("mark", ","):
+                self.at += 1
+            else:
+                out.append(self.value(depth + 1))
+        self.at += 1
+        return out
+
+
+def hocon(path: Path, text: str) -> dict[str, Tree]:
+    """The mapping of a HOCON file. ``PricingError`` in one line for anything that is none."""
+    reader = _Hocon(path, text)
+    if reader.peek() != ("mark", "{"):
+        return reader.table(("end", "the end"), 1)
+    reader.at += 1
+    found = reader.table(("mark", "}"), 1)
+    if reader.peek()[0] != "end":
+        raise reader.error("something stands after the end")
+    return found
+
+
+def namespace(path: Path, body: str) -> dict[str, Tree]:
+    """The values of ``Namespace(…)`` as argparse prints it."""
+    try:
+        call = ast.parse(body, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError) as error:
+        raise PricingError(f"{path}:{getattr(error, 'lineno', 1)}: not a namespace: {error}") from None
+    if not isinstance(call, ast.Call) or call.args:
+        raise PricingError(f"{path}:1: not one Namespace(key=value, …)")
+    out: dict[str, Tree] = {}
+    for keyword in call.keywords:
+        try:
+            value = ast.literal_eval(keyword.value)
+        except (ValueError, TypeError, MemoryError):
+            value = None if isinstance(keyword.value, ast.Constant) else ast.unparse(keyword.value)
+        plain = value is None or isinstance(value, (bool, int, float, str))
+        out[keyword.arg or "**"] = value if plain else ast.unparse(keyword.value)
+    return out
+
+
+def words(path: Path, body: str) -> list[str]:
+    """The words of the one line that runs Python."""
+    joined = re.sub(r"\\\s*\n", " ", body)
+    runs = [
+        row
+        for row in joined.splitlines()
+        if re.search(r"(^|\s|/)(python[\d.]*|torchrun|\S+\.py|compute_dp_sgd_privacy\w*)\s", row + " ")
+    ]
+    if len(runs) != 1:
+        raise PricingError(f"{path}:1: {len(runs)} command lines that run Python; one file prices one")
+    if re.search(r"[`$;|&<>]", runs[0]):
+        raise PricingError(f"{path}:1: a command line with shell code ({runs[0].strip()[:60]}…); write its values out")
+    try:
+        return shlex.split(runs[0])
+    except ValueError as error:
+        raise PricingError(f"{path}:1: not a command line: {error}") from None
+
+
+def options(words: list[str]) -> dict[str, Tree]:
+    """``--key value``, ``--key=value`` and bare ``--flag`` (True) of a command line; - in names becomes _."""
+    out: dict[str, Tree] = {}
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        if not re.match(r"^--?[A-Za-z]", word):
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        name = name.replace("-", "_")
+        if not equals and index < len(words) and not re.match(r"^--?[A-Za-z]", words[index]):
+            value, equals = words[index], "="
+            index += 1
+        out[name] = scalar(value) if equals else True
+    return out
+
+
+def scalar(text: str) -> Tree:
+    """A word as a number, True, False, None or itself.
+
+    >>> scalar("1e-5"), scalar("7"), scalar("True"), scalar("gap")
+    (1e-05, 7, True, 'gap')
+    """
+    text = text.strip().strip("\"'")
+    if not text.isascii():
+        return text
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        return int(text)
+    if text.lower() in ("true", "false", "none", "null"):
+        return {"true": True, "false": False}.get(text.lower())
+    try:
+        return float(text)
+    except ValueError:
+        return text

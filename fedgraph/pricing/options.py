@@ -8,21 +8,19 @@ from collections.abc import Iterable, Mapping
 from fedgraph.errors import PricingError
 from fedgraph.plugins import suggest
 from fedgraph.pricing import catalogue
-from fedgraph.pricing.command_lines import Tree, scalar
 from fedgraph.pricing.documents import Document
+from fedgraph.pricing.formats import Tree, scalar
 
 MOST_WHOLE, LARGEST = 10**12, 1e60
 
 
 class Options:
-    """data: the mapping, the document's where None. at: the keys under which it stands there, for messages. system: whose
-    options without price (``catalogue.yaml``) are known."""
+    """data: the mapping, the document's where None. at: the keys under which it stands there, for messages. At the top, the
+    options of the document's system that have no price (``catalogue.yaml``) are known."""
 
-    def __init__(
-        self, document: Document, data: Mapping[str, Tree] | None = None, at: tuple[str, ...] = (), system: str = ""
-    ) -> None:
+    def __init__(self, document: Document, data: Mapping[str, Tree] | None = None, at: tuple[str, ...] = ()) -> None:
         self._document, self._data, self._at = document, dict(document.data if data is None else data), at
-        self._read = set(catalogue.entries()[system].without_price) if system else set()
+        self._read = set() if at else set(catalogue.entries()[document.system].ignored.split())
 
     def error(self, name: str, message: str) -> PricingError:
         return self._document.error(message, *self._at, name)
@@ -57,6 +55,15 @@ class Options:
         if found is None:
             raise self.error(name, f"missing option {name!r}; it is needed to price this file")
         return found
+
+    def positive(self, name: str, default: float) -> float:
+        """A number > 0."""
+        return self.number(name, default, above=True) or default
+
+    def count(self, name: str, default: int | None, least: int = 1) -> int:
+        """A whole number ≥ ``least``."""
+        found = self.whole(name, default, least)
+        return 0 if found is None else found
 
     def whole(self, name: str, default: int | None = None, least: int = 0) -> int | None:
         found = self.number(name, None, least)

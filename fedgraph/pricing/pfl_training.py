@@ -11,12 +11,10 @@ from fedgraph.pricing import costs
 from fedgraph.pricing.banded_noise import EXACT, Sensitivity
 from fedgraph.pricing.base import MODELS, SERVER, Cost, Published, Reading, Row, Setting, no_claim
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.questions import RATES
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.events import Composed, Gaussian, Laplace
 
-ROUNDS, DELTAS = (5000.0, 1000.0, 100.0, 1.0), (1e-8, 1e-7, 1e-6, 1e-5)
 FLAGS = "the benchmark's flags"
 RELATIONS = (("zero-out", False), ("replace", True))
 ORDER = "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
@@ -50,12 +48,8 @@ class Said:
 
     def at(self, document: Document, sampled: bool = True) -> tuple[float, int, float]:
         """(sampling rate, rounds, δ); what is not said is asked."""
-        ask, rate = document.answers.ask, 1.0
-        if sampled:
-            question = "Which share of the users is sampled in a round (cohort / population)?"
-            rate = ask("sampling rate", question, RATES, 1.0, self.rate)
-        rounds = int(ask("rounds", "How many central iterations?", ROUNDS, known=self.run or self.rounds))
-        return rate, rounds, ask("delta", "At which δ?", DELTAS, DELTAS[0], self.delta)
+        rate = document.ask("sampling rate", self.rate) if sampled else 1.0
+        return rate, int(document.ask("rounds", self.run or self.rounds)), document.ask("delta", self.delta)
 
     def std(self, rate: float, compositions: int, delta: float, louder: float) -> float:
         """The noise, times ``louder``."""
@@ -104,9 +98,7 @@ def laplace(document: Document, said: Said) -> Reading:
 def banded(document: Document, said: Said, separation: int | None, sampler: str | None) -> Reading:
     """Correlated noise. separation: the file's min_separation; sampler: how the file draws users, where it says so."""
     rate, times, delta = said.at(document)
-    question = "How many rounds at least lie between two rounds of one user (min_separation)?"
-    gap = int(document.answers.ask("min separation", question, (2.0, 10.0, 100.0, 1000.0), known=separation))
-    column = None
+    gap, column = int(document.ask("min separation", separation)), None
     if said.rounds is not None and separation is not None and said.rounds > EXACT:
         question = "Which is the largest column norm of the matrix that pfl saved (numpy.linalg.norm(numpy.load("
         question += f"'query_matrix.npy'), axis=0).max())? It is not built here for more than {EXACT} rounds."

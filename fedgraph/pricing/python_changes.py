@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from fedgraph.pricing import command_lines
+from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_joins import candidates, either, elements, lift, line_of, normal, plain, same, truth
 from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value
@@ -121,7 +121,7 @@ class Changes:
             if isinstance(held, Table) and held.whole:
                 parsed |= held
             elif elements(held) is not None and all(isinstance(word, str) for word in words):
-                parsed |= command_lines.options([str(word) for word in words])
+                parsed |= formats.options([str(word) for word in words])
             elif held is not None:
                 self.argv = True
         return Table({name: Unresolved(node, name) for name in parsed}) if self.argv else parsed

@@ -12,22 +12,39 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import Protocol
+
+import yaml
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.base import Unknown
-from fedgraph.pricing.command_lines import Tree, scalar
+from fedgraph.pricing.formats import Tree, scalar
 from fedgraph.pricing.python_joins import is_plain, normal, notes, plain, truth
 from fedgraph.pricing.python_program import Program
 from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value
 
-RATES, DELTAS = (1.0, 0.1, 0.01, 0.001), (1e-7, 1e-6, 1e-5, 1e-4)
-STEPS, EPOCHS, ROUNDS = (100000.0, 10000.0, 1000.0, 100.0), (100.0, 30.0, 10.0, 1.0), (1000.0, 100.0, 10.0, 1.0)
+
+@dataclass(frozen=True)
+class Question:
+    """An entry of ``questions.yaml``, which says what its fields are."""
+
+    ask: str = ""
+    whether: str = ""
+    values: tuple[float, ...] = ()
+    worst: float | None = None
+
+
+ASKED: Mapping[str, Question] = {
+    name: Question(**{**entry, "values": tuple(map(float, entry.get("values", ())))})
+    for name, entry in yaml.safe_load(resources.files("fedgraph.pricing").joinpath("questions.yaml").read_text("utf-8")).items()
+}
+RATES = ASKED["sampling rate"].values
 PLAUSIBLE: Mapping[str, tuple[float, ...]] = {  # of numbers that a program does not decide
-    "noise multiplier": (0.5, 1.0, 2.0, 4.0), "delta": DELTAS[::-1], "epochs": EPOCHS, "steps": STEPS,
-    "expected participations": (100.0, 10.0, 1.0), "sampling rate": RATES[1:],
+    "noise multiplier": (0.5, 1.0, 2.0, 4.0), "delta": ASKED["delta"].values[::-1], "epochs": ASKED["epochs"].values,
+    "steps": ASKED["steps"].values, "expected participations": (100.0, 10.0, 1.0), "sampling rate": RATES[1:],
 }  # fmt: skip
 FILES = (".yaml", ".yml", ".json", ".toml")
 

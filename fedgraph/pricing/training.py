@@ -18,7 +18,7 @@ from fedgraph.pricing.base import RECIPIENT, Cost, Published, Reading, Row
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_joins import holds, lift, plain
 from fedgraph.pricing.python_values import Call, Pass, Unresolved, Value
-from fedgraph.pricing.questions import DELTAS, EPOCHS, RATES, STEPS, Answers
+from fedgraph.pricing.questions import ASKED, RATES
 from fedgraph.privacy.accounting.accountant import Price
 
 AGAIN = Unresolved("as often as what is looped over holds the data")
@@ -51,9 +51,8 @@ class Training:
 
 def reading(document: Document, t: Training) -> Reading:
     """Rows for zero-out and replace, and for a person with several records."""
-    question = "At which δ? The file does not say; take one well below one over the number of records."
-    delta = document.answers.ask("delta", question, DELTAS, 1e-7, t.delta)
-    rate, steps = _passes(document.answers, t)
+    delta = document.ask("delta", t.delta)
+    rate, steps = _passes(document, t)
     multiplier = t.multiplier * document.louder / t.ratio
     how, rows = HOW.get(t.sampling, CUT).format(rate), []
 
@@ -93,18 +92,17 @@ def calibrated(
     return Reading((row,), (claim,), unprotected, order=order, settings={option: spent}, people=people)
 
 
-def _passes(answers: Answers, t: Training) -> tuple[float, int]:
+def _passes(document: Document, t: Training) -> tuple[float, int]:
     """(share of the records in a batch, steps; of shuffled batches the epochs). What is missing is asked."""
     by_epochs, shuffled = t.epochs is not None, t.sampling == "shuffled"
     rate = t.rate if t.rate is not None else 1.0
     if t.rate is None and not (shuffled and by_epochs):
         # With epochs given, fewer steps at a higher rate: rate 1 is not the worst, so it stays open there.
-        question = "Which share of the records is in a batch (batch size / number of records)?"
-        open_ended = by_epochs or t.steps is None
-        rate = answers.ask("sampling rate", question, RATES[1:] if by_epochs else RATES, None if open_ended else 1.0)
+        worst = None if by_epochs or t.steps is None else 1.0
+        question = ASKED["sampling rate"].ask
+        rate = document.answers.ask("sampling rate", question, RATES[1:] if by_epochs else RATES, worst)
     if t.epochs is None and t.steps is None:
-        name, values = ("epochs", EPOCHS) if shuffled else ("steps", STEPS)
-        return rate, math.ceil(answers.ask(name, f"How many {name} does the training run?", values) * (1 - 1e-12))
+        return rate, math.ceil(document.ask("epochs" if shuffled else "steps") * (1 - 1e-12))
     if t.steps is not None and not (shuffled and by_epochs):
         return rate, math.ceil(t.steps * rate * (1 - 1e-12)) if shuffled else t.steps
     passes = (t.epochs or 0.0) / (1.0 if shuffled else rate) if rate > 0 else 0.0

@@ -195,8 +195,8 @@ def test_nothing_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(builtins, "eval", refuse("eval"))
     monkeypatch.setattr(builtins, "__import__", no_import)
     monkeypatch.setattr(importlib, "import_module", refuse("import_module"))
-    from fedgraph.pricing import documents, quotes
+    from fedgraph.pricing import documents
 
     for number, case in enumerate(chosen):
         document = documents.read(written(tmp_path / str(number), case))
-        assert quotes.ask_accountants(document, pricing.reader_of(document), None, case.given).rows
+        assert pricing.quote(document, pricing.reader_of(document), None, case.given).rows

@@ -16,9 +16,9 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 BAD = {
     "unknown.docx": ("x", "unknown file type"),
-    "bomb.yaml": (BOMB, "bomb"),
-    "loop.yaml": ("a: &a [*a]\n", "bomb"),
-    "deep.yaml": ("[" * 5000, "nested too deeply"),
+    "bomb.yaml": (BOMB, "once every alias is written out"),
+    "loop.yaml": ("a: &a [*a]\n", "contains itself"),
+    "deep.yaml": ("[" * 5000, "inside each other"),
     "deep.json": ("[" * 200000, "nested too deeply"),
     "tag.yaml": ("mechanism: !!python/object/apply:os.system ['echo hi']\n", "would run code"),
     "twice.yaml": ("mechanism: gaussian\nmechanism: laplace\n", "appears twice"),

@@ -22,9 +22,8 @@ from pathlib import Path
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents
 from fedgraph.pricing.base import SERVER, SUMS, Published, Reading, Row
-from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import table
+from fedgraph.pricing.formats import Tree, table
 from fedgraph.pricing.options import Options
 from fedgraph.privacy import neighbour_sums, private_counts
 from fedgraph.privacy.accounting.accountant import Price, price

@@ -1,23 +1,25 @@
 """Flower: an app's ``pyproject.toml`` with the two Python files that it names, or one of those files.
 
-What is proven of ``LocalDpMod`` and ``DifferentialPrivacy…``: ``docs/how_deployed_noise_is_priced.md``.
+What is proven of ``LocalDpMod`` and ``DifferentialPrivacy…``: ``docs/how_deployed_noise_is_priced.md``. Central noise is on the
+mean; what one client moves the mean by follows from its weight, from who takes part, and from what the strategy under the noise
+keeps (``flower_clients``).
 """
 
 import math
 from dataclasses import replace
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, flower_central
-from fedgraph.pricing.base import SERVER, Published, Reading, Row
+from fedgraph.pricing import costs, flower_clients
+from fedgraph.pricing.base import MODELS, SERVER, Published, Reading, Row, Setting, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flower_app import App, assemble
-from fedgraph.pricing.flower_central import ADAPTIVE, FIXED, app_in_clear, base_of, hidden_sums
-from fedgraph.pricing.python_joins import candidates
+from fedgraph.pricing.python_joins import candidates, plain
 from fedgraph.pricing.python_values import Call
 from fedgraph.pricing.readers import opacus
 
 LOCAL, LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
-IN_ALL = "How many steps of Opacus does one client take in all rounds together?"
+FIXED = ("DifferentialPrivacyServerSideFixedClipping", "DifferentialPrivacyClientSideFixedClipping")
+ADAPTIVE = ("DifferentialPrivacyServerSideAdaptiveClipping", "DifferentialPrivacyClientSideAdaptiveClipping")
 
 
 def read(document: Document) -> Reading:
@@ -29,14 +31,14 @@ def read(document: Document) -> Reading:
             f"{old.path}:{old.line}: {old.name} is of another version (flwr before 1.8); known here: flwr 1.8–1.42"
         )
     if app.queries:
-        return app_in_clear(app, f"query (line {app.queries[0].line}) sends what it returns, which no mechanism noises")
+        return _app_in_clear(app, f"query (line {app.queries[0].line}) sends what it returns, which no mechanism noises")
     local, central = _local_mods(app), list(dict.fromkeys(_wrappers(app)))
     if isinstance(local, Reading):
         return local
     if len(central) > 1 or (local and central):
         raise _several(document, [*central, *local])
     if central:
-        return flower_central.price(app, central[0])
+        return _central(app, central[0])
     return _local(app, local[0]) if local else _neither(app)
 
 
@@ -52,13 +54,13 @@ def _neither(app: App) -> Reading:
     if made:
         call = made[0]
         where = "no chain of mods of training has it" if call.name == LOCAL else "it is not the strategy that is started"
-        return app_in_clear(app, f"{call.name} is made ({call.path.name}:{call.line}), but {where}: updates go in clear")
+        return _app_in_clear(app, f"{call.name} is made ({call.path.name}:{call.line}), but {where}: updates go in clear")
     if not document.made(*opacus.MAKERS):
-        return app_in_clear(app, "no differential-privacy strategy or mod of Flower stands in these files: updates go in clear")
+        return _app_in_clear(app, document.words["neither"])
     one = document.answers.again(document.louder, {**document.answers.tried, "epochs": 1.0, "steps": 1.0})
-    inner = opacus.read(replace(document, answers=one))
+    inner = opacus.read(replace(document, answers=one, system="opacus"))
     whole = app.rounds == 1 and not (one.asked & {"epochs", "steps"})
-    steps = 0 if whole else int(document.answers.ask("steps in all", IN_ALL, (100000.0, 10000.0, 1000.0)))
+    steps = 0 if whole else int(document.ask("steps in all"))
     document.answers.merge(one)
     why = "Opacus inside the clients protects examples; the model that a client sends is a function of all that it holds"
     more = "steps and epochs are those of all rounds together; the server sees every model"
@@ -78,9 +80,9 @@ def _local_mods(app: App) -> list[Call] | Reading:
     for chain, mods in zip(chains, held, strict=True):
         asked = f"Does {chain.what} have LocalDpMod in its mods?"
         if not mods and (chain.whole or not answers.whether("LocalDpMod on every train", asked)):
-            return app_in_clear(app, f"{chain.what} has no LocalDpMod in its mods: its updates are sent in clear")
+            return _app_in_clear(app, f"{chain.what} has no LocalDpMod in its mods: its updates are sent in clear")
         if mods and (changed := chain.altered(app.document, LOCAL)):
-            return app_in_clear(app, changed)
+            return _app_in_clear(app, changed)
     longest = max(held, key=len)
     if len(longest) > 1:
         raise _several(app.document, longest)
@@ -98,7 +100,7 @@ def _weakness(app: App, call: Call) -> float:
 def _wrappers(app: App) -> list[Call]:
     """The strategies of central noise that are started."""
     started = [each for strategy, _ in app.strategies for each in candidates(strategy)]
-    return [each for each in started if isinstance(each, Call) and base_of(each) in (*FIXED, *ADAPTIVE)]
+    return [each for each in started if isinstance(each, Call) and _base_of(each) in (*FIXED, *ADAPTIVE)]
 
 
 def _said(app: App, call: Call) -> tuple[float, float, float, float]:
@@ -109,7 +111,7 @@ def _said(app: App, call: Call) -> tuple[float, float, float, float]:
 
 def _local(app: App, call: Call) -> Reading:
     if odd := app.document.altered(call):
-        return app_in_clear(app, odd)
+        return _app_in_clear(app, odd)
     clip, sensitivity, epsilon, delta = _said(app, call)
     std = costs.classic_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
     rounds, made, rows = app.ask_rounds(), std * app.document.louder, []
@@ -125,10 +127,127 @@ def _local(app: App, call: Call) -> Reading:
     unprotected = (
         "the metrics and the number of examples that each reply carries",
         "one patient among a client's: covered only as a part of the client's whole update, at the client's price",
-        *hidden_sums(app),
+        *_hidden_sums(app),
     )
     return Reading(
         tuple(rows), (Published(epsilon, delta, "per round", words),), unprotected,
         order=(order, *([typed] if sensitivity != clip else [])), settings={"epsilon": epsilon / app.document.louder},
         people=app.clients,
     )  # fmt: skip
+
+
+def _central(app: App, call: Call) -> Reading:
+    """A strategy that noises the mean, and what its clients, its inner strategy and its accountant make of it."""
+    document, answers = app.document, app.document.answers
+    answers.place = call.path, call.line
+    if call.own is not None:
+        own = call.own.node
+        return _app_in_clear(app, f"{own.name} (line {own.lineno}) changes {_base_of(call)} in a way not followed here")
+    adaptive, on_client = call.name in ADAPTIVE, "ClientSide" in call.name
+    mixed = not all(each is call for strategy, _ in app.strategies for each in candidates(strategy))
+    beside = any(len(candidates(s)) == 1 and s is not call for s, _ in app.strategies)
+    asked = f"Is {call.name} (line {call.line}) the strategy that is started?"
+    if mixed and (beside or not answers.whether("strategy with noise", asked)):
+        return _app_in_clear(app, f"a strategy without noise is started beside {call.name} (line {call.line})")
+    if on_client and (missing := _unclipped(app, "adaptiveclipping_mod" if adaptive else "fixedclipping_mod")):
+        return _app_in_clear(app, missing)
+    if odd := document.altered(call, "accountant"):
+        return _app_in_clear(app, odd)
+    line = app.by_hand[0].line if app.by_hand else 0
+    if line and not answers.whether(f"replies of line {line} thrown away", f"Line {line} sends messages. Are replies unused?"):
+        return _app_in_clear(app, f"messages are sent by hand (line {line}), beside the strategy with noise")
+    inner = flower_clients.inner(app, plain(call.held("strategy")))
+    if isinstance(inner, str):
+        return _app_in_clear(app, f"{call.name} (line {call.line}) wraps {inner}")
+    multiplier = document.need(call, "noise_multiplier", least=0.0)
+    sampled = document.need(call, "num_sampled_clients", least=1.0)
+    if not adaptive:
+        document.need(call, "clipping_norm", above=0.0)
+    count_std = _count_std(app, call, multiplier, sampled) if adaptive else 0.0
+    counted, part = flower_clients.counted(app, call, multiplier, sampled, inner), flower_clients.take_part(app, inner, sampled)
+    rounds, louder = app.ask_rounds(), document.louder
+    many = (
+        f" There are {app.clients:,} clients: a δ above {1 / app.clients:g} says nothing of one of them." if app.clients else ""
+    )
+    at = document.ask("delta", counted.delta if counted else None, many=many)
+    rounds = min(rounds, counted.most) if counted else rounds
+    ratio = 1.0 if counted else part.heaviest(answers)
+    rate = 1.0 if inner.gain != 1 else document.ask("share of clients in a round", part.rate)
+    rows, scaled, moves = [], multiplier * louder, ratio * inner.gain
+    for relation, replaced in (("zero-out", False), ("replace", True)):
+        effective = scaled / moves
+        why = f"noise std = {scaled:g}·clip/{sampled:g} on the mean, which a client moves by {ratio:g}·clip/{sampled:g}"
+        if inner.gain != 1:
+            why += f", {inner.gain:.4g} times that with what {inner.name} keeps of earlier rounds"
+        if adaptive:
+            times = 2 if replaced else 1
+            effective = _adaptive(scaled, count_std * louder, moves * times) * times
+            why += f", and the count of clipped updates with std {count_std * louder:g}"
+        rows.append(Row("client", relation, MODELS, costs.fixed_size(effective, rate, replaced), rounds, at, why))
+    told = "clips are noised at the server only" if on_client else "clipping and noise happen at the server"
+    seen = f"{told}: it receives updates in clear"
+    rows.append(Row("client", "zero-out", SERVER, costs.unprotected(told), rounds, at, seen))
+    settings: dict[str, Setting] = {"noise_multiplier": scaled}
+    words = f"{call.name} with noise multiplier {multiplier:g}; Flower computes no ε"
+    return Reading(
+        tuple(rows),
+        (counted.published,) if counted else no_claim(words),
+        ("metrics and numbers of examples, which weigh the mean", *_hidden_sums(app)),
+        order=(document.words["averaged"], document.words["drawn"], *((document.words["accountant"],) if counted else ())),
+        settings=settings | ({"clipped_count_stddev": count_std * louder} if adaptive else {}),
+        people=counted.people if counted else app.clients,
+    )
+
+
+def _count_std(app: App, call: Call, multiplier: float, sampled: float) -> float:
+    """The noise on the count of clipped updates, and Flower's own condition on it."""
+    if "noise_multiplier" in call.attributes:
+        raise PricingError(f"{call.path}:{call.line}: noise_multiplier of {call.name} is set again; write it where it is made")
+    given = call.held("clipped_count_stddev") is not None
+    found = app.document.need(call, "clipped_count_stddev", above=0.0) if given else sampled / 20
+    if multiplier >= 2 * found:
+        message = f"noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * found:g}: Flower refuses to run"
+        raise PricingError(f"{call.path}:{call.line}: {message}")
+    return found
+
+
+def _unclipped(app: App, wanted: str) -> str:
+    """Why not every client clips, or nothing."""
+    whether = app.document.answers.whether
+    if app.chains is None:
+        asked = f"Does every client have {wanted} in the mods of its training? No client is in these files."
+        return "" if whether(wanted, asked) else f"no file shows {wanted} on the client; without it no update is clipped"
+    for chain in app.chains:
+        asked = f"Does {chain.what} have {wanted} in its mods?"
+        if wanted not in chain.names and (chain.whole or not whether(wanted, asked)):
+            return f"{chain.what} has no {wanted} in its mods: its updates are not clipped"
+        if changed := chain.altered(app.document, wanted):
+            return changed
+    return ""
+
+
+def _adaptive(multiplier: float, count_std: float, moves: float) -> float:
+    """1/μ of one round: the update with z' = (z⁻² − (2σ_b)⁻²)^−½, moved by ``moves``·clip, and the count, moved by 1."""
+    if multiplier <= 0:
+        return 0.0
+    update = (multiplier**-2 - (2 * count_std) ** -2) ** -0.5
+    return 1 / math.hypot(moves / update, 1 / count_std)
+
+
+def _base_of(call: Call) -> str:
+    """The strategy's name; of a class of the app's own, that of Flower's class below it."""
+    return call.own.foreign[0].rsplit(".", 1)[-1] if call.own and call.own.foreign else call.name
+
+
+def _app_in_clear(app: App, reason: str) -> Reading:
+    """∞ for the clients of an app, because."""
+    no_fix = "add LocalDpMod to the mods of training, or start a DifferentialPrivacy… strategy"
+    return costs.in_clear("client", SERVER, reason, no_fix, app.rounds or 1, published=(),
+                          unprotected=("everything", *_hidden_sums(app)))  # fmt: skip
+
+
+def _hidden_sums(app: App) -> tuple[str, ...]:
+    """What secure aggregation does, where the app imports it."""
+    imported = {n.rsplit(".", 1)[-1] for n in app.document.imports}
+    names = ("SecAggPlusWorkflow", "secaggplus_mod", "SecAggWorkflow", "secagg_mod")
+    return tuple(f"{name} {app.document.words['hidden']}" for name in names if name in imported)[:1]

@@ -1,82 +1,150 @@
-"""GAP (Sajadmanesh et al., USENIX Security 2023): ``python train.py gap-edp | gap-ndp | sage-edp | sage-ndp | mlp-dp …``.
+"""Command lines of the authors of GAP (Sajadmanesh et al., USENIX Security 2023), ProGAP (Sajadmanesh & Gatica-Perez, WSDM
+2024) and DPDGC (Chien et al., NeurIPS 2023), who share their options.
 
-gap-edp   aggregation noise with sensitivity 1 per hop, calibrated as exact Gaussians. An undirected edge changes two rows of
-          every hop: Δ = √2, μ = √(2K)/σ.
-gap-ndp   sensitivity √D per hop (D = max_degree) and two DP-SGD stages (Poisson), one noise scale for all. Holds under a
-          promised degree, and while no node sees another node's aggregated row; where a node above D is removed, its
-          neighbours' free slots are filled again and more rows change, so that without the promise nothing is proven here.
-mlp-dp    DP-SGD on features alone.
-sage-edp  randomised adjacency (asymmetric randomised response), pure ε per edge.        sage-ndp: not priced.
+An undirected edge changes two rows of a noised sum; a directed one changes one row, as published. Node level holds under a
+promised degree, and while no node sees another node's aggregated row; where a node above the bound is removed, its neighbours'
+free slots are filled again and more rows change, so that without the promise nothing is proven here.
 """
 
 import math
 
-from fedgraph.pricing import costs, shell_script
+from fedgraph.pricing import costs
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.privacy.accounting import calibrate, gaussian
-from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
 
-LEVELS = {("gap", "edge"): "gap-edp", ("gap", "node"): "gap-ndp", ("gap", "none"): "gap-inf"}  # of ProGAP's repository
+LEVELS = {"edge": "gap-edp", "node": "gap-ndp", "none": "gap-inf"}  # of GAP in ProGAP's repository
 METHODS = ("gap-edp", "gap-ndp", "mlp-dp", "sage-edp", "sage-ndp", "gap-inf", "mlp", "sage-inf")
-RATES = (0.3, 0.1, 0.03, 0.01)
 PUBLIC = "features and labels, which edge level takes as public"
+UNDIRECTED, DIRECTED = "edge-undirected", "edge-directed"
 
 
-def _method(document: Document) -> str | None:
-    words = shell_script.words(document)
-    named = LEVELS.get((words[0], words[1])) if len(words) > 1 else None
-    return named or next((word for word in words[:1] if word in METHODS), None)
+def read_gap(document: Document) -> Reading:
+    """``python train.py gap-edp | gap-ndp | sage-edp | mlp-dp …``.
 
-
-def read(document: Document) -> Reading:
-    options, method = Options(document, system="gap"), _method(document)
-    if method is None:
+    gap-edp   aggregation noise with sensitivity 1 per hop, calibrated as exact Gaussians: Δ = √2, μ = √(2K)/σ.
+    gap-ndp   sensitivity √D per hop (D = max_degree) and two DP-SGD stages (Poisson), one noise scale for all.
+    mlp-dp    DP-SGD on features alone.
+    sage-edp  randomised adjacency (asymmetric randomised response), pure ε per edge.        sage-ndp: not priced.
+    """
+    options, words = Options(document), (*document.bare_words, "", "")
+    method = LEVELS.get(words[1], words[0]) if words[0] == "gap" else words[0]
+    if method not in METHODS:
         raise options.error("method", f"no method of GAP is named; allowed: {', '.join(METHODS)}")
     if method in ("gap-inf", "mlp", "sage-inf"):
-        return without_noise(method)
+        return _without_noise(method)
     if method == "sage-ndp":
         raise options.error("method", "not priced: sage-ndp; describe its training with the reader daigavane")
-    epsilon, delta = shell_script.budget(options)
-    hops, degree = options.whole("hops", options.whole("k", 2, 1), 1) or 2, options.whole("max_degree", 100, 1) or 100
-    options.without_price(["max_grad_norm", "batch_size", "b"])
-    epochs, encoder = options.whole("epochs", 100, 0) or 0, options.whole("encoder_epochs", 100, 0) or 0
+    claim = _claim(options, method)
+    hops, degree = options.count("hops", options.count("k", 2)), options.count("max_degree", 100)
+    epochs, encoder = options.count("epochs", 100, 0), options.count("encoder_epochs", 100, 0)
     options.finish()
-    if math.isinf(epsilon):
-        return without_noise(method)
-    claim = Published(epsilon, delta, "total", f"--epsilon {epsilon:g} of {method}")
+    if math.isinf(claim.epsilon or 0.0):
+        return _without_noise(method)
     if method == "sage-edp":
-        spent, why = epsilon / document.louder, "one cell of the adjacency, then training"
-        two = Row("edge", "edge-undirected", RECIPIENT, costs.pure(2 * spent), 1, 0.0, "an undirected edge is two cells")
-        one = Row("edge", "edge-directed", RECIPIENT, costs.pure(spent), 1, 0.0, why)
+        spent, why = (claim.epsilon or 0.0) / document.louder, "one cell of the adjacency, then training"
+        two = Row("edge", UNDIRECTED, RECIPIENT, costs.pure(2 * spent), 1, 0.0, "an undirected edge is two cells")
+        one = Row("edge", DIRECTED, RECIPIENT, costs.pure(spent), 1, 0.0, why)
         return Reading((two, one), (claim,), ("features and labels",), settings={"epsilon": spent})
     if method == "gap-edp":
-        return edge_level(document, claim, hops)
-    return node_level(document, claim, hops if method == "gap-ndp" else 0, degree, (encoder, epochs) if hops else (epochs,))
+        return _edge_level(document, claim, hops)
+    return _node_level(document, claim, hops if method == "gap-ndp" else 0, degree, (encoder, epochs) if hops else (epochs,))
 
 
-def edge_level(document: Document, claim: Published, hops: int) -> Reading:
-    """Noised hops with sensitivity 1 for one directed edge."""
-    epsilon, delta = claim.epsilon or 0.0, shell_script.ask_delta(document, claim.delta, "edges")
-    sigma = calibrate.gaussian_multiplier(hops, epsilon, delta) * document.louder
+def read_progap(document: Document) -> Reading:
+    """``python train.py progap edge | node …``: noise of sensitivity 1 (edge) or √D (node) at each of ``depth`` aggregations,
+    and at node level one DP-SGD stage per step of depth (depth + 1 of them), one noise scale for all."""
+    options, level = Options(document), (*document.bare_words, "none")[1]
+    if level not in ("edge", "node", "none"):
+        raise options.error("level", f"level: found {level!r}; allowed: edge, node, none")
+    if level == "none":
+        return _without_noise("progap none")
+    claim = _claim(options, f"progap {level}")
+    depth, degree = options.count("depth", options.count("k", 2)), options.count("max_degree", 100)
+    epochs = options.count("epochs", 100, 0)
+    options.finish()
+    if math.isinf(claim.epsilon or 0.0):
+        return _without_noise(f"progap {level}")
+    if level == "edge":
+        return _edge_level(document, claim, depth)
+    return _node_level(document, claim, depth, degree, (epochs,) * (depth + 1))
+
+
+def read_dpdgc(document: Document) -> Reading:
+    """``python train.py dpdgc-edp | dpdgc-kndp | dpdgc-ndp …``.
+
+    DP-SGD on rows of the adjacency (noise 2·clip·σ, batches without replacement, accounted as replace) and one release of A·W
+    with noise σ times norm_scale (edge), norm_scale·√k (k neighbours), norm_scale·√(2D) (node, bounded degree). An undirected
+    edge changes two rows of the sum (Δ = √2·norm_scale), and two clipped samples of DP-SGD may change.
+    """
+    options, method = Options(document), document.bare_words[0]
+    if method == "dpdgc-inf":
+        return _without_noise(method)
+    claim, batch = _claim(options, method), options.count("batch_size", options.count("b", 256))
+    encoder, epochs = options.count("encoder_epochs", 100, 0), options.count("epochs", 100, 0)
+    neighbours, degree = options.count("nk", 1), options.count("max_degree", 100)
+    options.finish()
+    if math.isinf(claim.epsilon or 0.0):
+        return _without_noise(method)
+    stages = (encoder,) if method == "dpdgc-edp" else (encoder, epochs)
+    nodes = int(document.ask("training nodes"))
+    delta, size = _delta(document, claim, "edges or training nodes"), min(batch, nodes)
+
+    def event(sigma: float, touched: int, spread: float) -> Event:
+        # std = 2·clip·σ: multiplier 2σ relative to the clip; spread: how far A·W moves, in units of its own noise scale
+        step = FixedSizeGaussian(2 * sigma, size, nodes, min(touched, nodes), replaced=True)
+        return Composed((*(Repeated(step, math.ceil(e * nodes / size)) for e in stages), Gaussian(sigma / spread)))
+
+    sigma = document.louder * calibrate.noise_multiplier(lambda s: event(s, 1, 1.0), claim.epsilon or 0.0, delta)
+    edges, unit = method == "dpdgc-edp", "edge" if method == "dpdgc-edp" else "node"
+    bound = f"k = {neighbours} neighbours" if method == "dpdgc-kndp" else f"promised degree {degree}"
+    cases = [(f"replace, {bound}", 1, 1.0, "as published: the noise is scaled to it")]
+    if edges:
+        two = (UNDIRECTED, 2, math.sqrt(2), "two rows of A change")
+        cases = [two, (DIRECTED, 1, 1.0, "one row of A changes")]
+    rows = tuple(
+        Row(unit, relation, RECIPIENT, costs.events(event(sigma, touched, spread)), 1, delta, f"noise scale {sigma:.4g}; {why}")
+        for relation, touched, spread, why in cases
+    )
+    settings = {"epsilon": lambda: price(event(sigma, 1, 1.0), delta).epsilon}
+    open_ = PUBLIC if edges else "edges beyond the bound"
+    return Reading(rows, (claim,), (open_,), order=(document.words["order"],), settings=settings)
+
+
+def _claim(options: Options, method: str) -> Published:
+    """What ``--epsilon``/``-e`` and ``--delta``/``-d`` claim; δ None for auto."""
+    epsilon = options.number("epsilon", options.number("e"), above=True)
+    if epsilon is None:
+        raise options.error("epsilon", "missing option 'epsilon'; it is needed to price this file")
+    auto = "auto" in (options.raw("delta"), options.raw("d"))
+    delta = None if auto else options.delta("delta", options.delta("d"))
+    return Published(epsilon, delta, "total", f"--epsilon {epsilon:g} of {method}")
+
+
+def _delta(document: Document, claim: Published, what: str) -> float:
+    """δ = "auto" is one over the next power of ten above a count."""
+    return document.ask("delta", claim.delta, what=what)
+
+
+def _edge_level(document: Document, claim: Published, hops: int) -> Reading:
+    """Noised hops with sensitivity 1 for one directed edge. epsilon: what GAP's own formula gives for this noise."""
+    delta = _delta(document, claim, "edges")
+    sigma = calibrate.gaussian_multiplier(hops, claim.epsilon or 0.0, delta) * document.louder
     rows = []
-    for relation, move in (("edge-undirected", math.sqrt(2)), ("edge-directed", 1.0)):
+    for relation, move in ((UNDIRECTED, math.sqrt(2)), (DIRECTED, 1.0)):
         why = f"{hops} hops with noise {sigma:.4g} times 1; such an edge moves the sums by Δ = {move:.4g}"
         rows.append(Row("edge", relation, RECIPIENT, costs.events(Gaussian(sigma / move)), hops, delta, why))
     more = (PUBLIC, "the best epoch, chosen on private validation data")
-    order = "Rows are normalised, summed over neighbours, noised, hop by hop; hops compose; training is post-processing."
-    # what GAP's own formula gives for this noise
-    return Reading(
-        tuple(rows), (claim,), more, order=(order,), settings={"epsilon": gaussian.epsilon(math.sqrt(hops) / sigma, delta)}
-    )
+    settings = {"epsilon": gaussian.epsilon(math.sqrt(hops) / sigma, delta)}
+    return Reading(tuple(rows), (claim,), more, order=(document.words["edge order"],), settings=settings)
 
 
-def node_level(document: Document, claim: Published, hops: int, degree: int, stages: tuple[int, ...]) -> Reading:
+def _node_level(document: Document, claim: Published, hops: int, degree: int, stages: tuple[int, ...]) -> Reading:
     """DP-SGD stages and noised hops of sensitivity √D, one noise scale for all."""
-    question = "Which share of the training nodes is a batch (batch_size / training nodes)?"
-    rate = document.answers.ask("batch share", question, RATES)
-    delta = shell_script.ask_delta(document, claim.delta, "training nodes")
+    rate, delta = document.ask("batch share"), _delta(document, claim, "training nodes")
 
     def event(sigma: float, hop: float, replaced: bool) -> Event:
         trained = tuple(Repeated(PoissonGaussian(sigma, rate, 1, replaced), math.ceil(epochs / rate)) for epochs in stages)
@@ -92,19 +160,15 @@ def node_level(document: Document, claim: Published, hops: int, degree: int, sta
     ]
     rows = []
     for relation, hop, replaced, why in cases if hops else [cases[0], cases[2]]:
-        said = f"noise scale {sigma:.4g}; {why if hops else 'DP-SGD'}"
-        cost = costs.events(event(sigma, hop, replaced))
+        said, cost = f"noise scale {sigma:.4g}; {why if hops else 'DP-SGD'}", costs.events(event(sigma, hop, replaced))
         rows.append(Row("node", relation if hops else relation.split(",")[0], RECIPIENT, cost, 1, delta, said))
     if hops:
         reason = "above the degree bound, free slots are filled again: no bound on the rows that change is proven here"
         rows.append(Row("node", "zero-out, any degree", RECIPIENT, costs.unprotected(reason), 1, delta, reason))
     more = "edges and degrees above the promise" if hops else "edges, which are not used"
-    order = (
-        "Poisson-sampled DP-SGD and noised hops compose; noise as calibrated here, which is at most that of their accountant."
-    )
     no_fix = f"lower {claim.words.replace(f' {claim.epsilon:g}', '')} by hand: its price follows it"
-    return Reading(tuple(rows), (claim,), (more,), order=(order,), no_fix=no_fix)
+    return Reading(tuple(rows), (claim,), (more,), order=(document.words["node order"],), no_fix=no_fix)
 
 
-def without_noise(method: str) -> Reading:
+def _without_noise(method: str) -> Reading:
     return costs.in_clear("node", RECIPIENT, f"{method} without a finite ε adds no noise", "use gap-edp or gap-ndp")

@@ -20,18 +20,11 @@ from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_joins import lift, plain
 from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value
-from fedgraph.pricing.questions import RATES, STEPS, text
+from fedgraph.pricing.questions import RATES, text
 from fedgraph.pricing.training import Training
 
 EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
-CALIBRATED = "noise found by JAX Privacy's accountant (loss distributions) for this ε, which holds for its Poisson sampling"
 PRIVATIZERS = ("gaussian_privatizer",)
-DRAWN = "Batches of a fixed size, drawn without replacement in every step; add or remove is taken as zero-out or replace."
-CUT = "Batches are taken as cut in turn, so that nothing is amplified; the authors' ε takes coins for granted."
-TRUNCATED = (
-    "Truncated batches: given who else was drawn, a record stays with probability at most the rate, and then takes the place "
-    "of one other record: priced as a fixed-size draw at that rate (arXiv 2508.15089 may prove less)."
-)
 
 
 def read(document: Document) -> Reading:
@@ -124,8 +117,7 @@ def _event(document: Document, call: Call) -> Reading:
         rate = document.number(call, "sampling_prob", "sampling rate")
     found = document.made("calibrate_dp_mechanism")
     budget = found[0] if found and not isinstance(plain(call.get("noise_multiplier")), (int, float)) else None
-    asked = f"Are batches drawn by coins, as {call.name} (line {call.line}) takes for granted?"
-    poisson = bool(document.made("CyclicPoissonSampling")) or document.answers.whether("poisson sampling", asked)
+    poisson = bool(document.made("CyclicPoissonSampling") or document.ask("poisson sampling", None, call))
     noise = None if budget else document.number(call, "noise_multiplier")
     said = Training(noise or 0.0, rate=rate, steps=None if steps is None else int(steps),
                     delta=document.number(budget, "target_delta", "delta") if budget else None)  # fmt: skip
@@ -135,7 +127,7 @@ def _event(document: Document, call: Call) -> Reading:
 
 
 def _fixed(document: Document, call: Call) -> Reading:
-    """``fixed_dpsgd_event``: batches drawn without replacement; ``truncated_dpsgd_event``: see ``TRUNCATED``."""
+    """``fixed_dpsgd_event``: batches drawn without replacement; ``truncated_dpsgd_event``: see above."""
     size, rate = document.number(call, "dataset_size"), document.number(call, "sampling_prob", "sampling rate")
     steps, replaced, sampler = document.number(call, "iterations", "steps"), plain(call.get("replace")), ""
     if call.name == "fixed_dpsgd_event":
@@ -147,13 +139,11 @@ def _fixed(document: Document, call: Call) -> Reading:
         raise document.error("not priced: batches drawn with replacement (replace)", line=call.line)
     if document.made("calibrate_dp_mechanism"):
         raise document.error(f"not priced: noise that is found for {call.name}; write the one it found", line=call.line)
-    asked = f"Are batches drawn afresh in every step, as {call.name} (line {call.line}) takes for granted?"
-    drawn = document.made(sampler or "CyclicPoissonSampling")
-    afresh = bool(drawn) or document.answers.whether("batches drawn afresh", asked)
+    afresh = document.made(sampler or "CyclicPoissonSampling") or document.ask("batches drawn afresh", None, call)
     return training.reading(document, Training(
         document.need(call, "noise_multiplier", least=0.0), sampling="fixed" if afresh else "shuffled", rate=rate,
         steps=_ran(document, steps), people=size, published=no_claim(f"{call.name} with its noise"),
-        order=() if not afresh else (TRUNCATED,) if call.name == "truncated_dpsgd_event" else (DRAWN,),
+        order=(document.words["truncated" if call.name == "truncated_dpsgd_event" else "drawn"],) if afresh else (),
     ))  # fmt: skip
 
 
@@ -169,8 +159,7 @@ def _computer(document: Document, call: Call) -> Reading:
         said = Training(0.0, rate=rate, steps=None if steps is None else int(steps), delta=delta, people=size)
     else:
         said = Training(document.need(call, "noise_multiplier", above=0.0))
-    asked = f"Are batches drawn by coins, as the noise of line {call.line} takes for granted?"
-    return _sampled(document, call, said, epsilon, document.answers.whether("poisson sampling", asked))
+    return _sampled(document, call, said, epsilon, bool(document.ask("poisson sampling", None, call)))
 
 
 def _sampled(document: Document, call: Call, said: Training, epsilon: float | None, poisson: bool) -> Reading:
@@ -185,14 +174,14 @@ def _sampled(document: Document, call: Call, said: Training, epsilon: float | No
         claim = Published(epsilon, delta, "total", call.name)
         planned, said = said.steps, replace(said, steps=_ran(document, said.steps))
         if poisson and planned == said.steps:
-            return training.calibrated(document, claim, CALIBRATED, "epsilon", people=said.people)
+            return training.calibrated(document, claim, document.words["calibrated"], "epsilon", people=said.people)
         question = f"Which share of the records is in a batch? {call.name} (line {call.line}) finds its noise for it."
         rate = document.answers.ask("sampling rate", question, RATES[1:], known=said.rate)
-        steps = int(document.answers.ask("steps", "How many steps does the training run?", STEPS, known=said.steps))
+        steps = int(document.ask("steps", said.steps))
         noise, said = costs.noise_for(epsilon or 0.0, delta, rate, planned or steps), replace(said, rate=rate, steps=steps)
     return training.reading(document, Training(
         noise, sampling="poisson" if poisson else "shuffled", rate=said.rate, steps=said.steps, delta=said.delta,
-        published=(claim,), order=() if poisson else (CUT,), people=said.people,
+        published=(claim,), order=() if poisson else (document.words["cut"],), people=said.people,
     ))  # fmt: skip
 
 
@@ -216,9 +205,8 @@ def _plan(document: Document, call: Call) -> Reading:
         if epsilon is None or delta is None or epsilon <= 0 or not 0 < delta < 1:
             message = "BandMFConfig needs noise_multiplier, or calibrate(epsilon=…, delta=…), as numbers"
             raise document.error(message, line=call.line)
-        return training.calibrated(
-            document, Published(epsilon, delta, "total", "BandMFConfig.calibrate"), CALIBRATED, "epsilon", people=people
-        )
+        claim = Published(epsilon, delta, "total", "BandMFConfig.calibrate")
+        return training.calibrated(document, claim, document.words["calibrated"], "epsilon", people=people)
     iterations, expected = (document.need(call, name, above=0.0) for name in ("iterations", "expected_participations"))
     rate, steps = expected * bands / iterations, math.ceil(iterations / bands)
     if not 0 < rate <= 1 or multiplier < 0:
@@ -227,5 +215,5 @@ def _plan(document: Document, call: Call) -> Reading:
     return training.reading(document, Training(
         multiplier, sampling="fixed" if truncated else "poisson", rate=rate, steps=steps, delta=delta, people=people,
         published=no_claim("a plan with its noise multiplier; ε comes from its dp_event"),
-        order=tuple(filter(None, (several, TRUNCATED if truncated else ""))),
+        order=tuple(filter(None, (several, document.words["truncated"] if truncated else ""))),
     ))  # fmt: skip

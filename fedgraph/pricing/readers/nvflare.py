@@ -13,13 +13,8 @@ from fedgraph.pricing.base import SERVER, Published, Reading, Row, Setting
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flare_job import KNOWN, METRICS, Filter, Site
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.questions import ROUNDS
 
-SIZES = (1e9, 1e8, 7e6, 1e5)
 BUDGETS = ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
-STAR = (
-    "Does this version of FLARE apply filters of tasks ['*'] to the task {!r}? Version 2.9 looks the name up as it stands, and "
-)
 CLEAR = "no noise is added, so no setting of this filter changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
 
 
@@ -31,14 +26,6 @@ class Svt:
     per_round: Callable[[float], float]
     words: str
     settings: dict[str, Setting]
-
-
-def recognises(document: Document) -> bool:
-    if document.kind == "python":
-        ours, others = document.imports_of("nvflare"), document.imports_of("opacus")
-        return ours and (not others or bool(document.made(*KNOWN)))
-    keys = ("task_result_filters", "task_data_filters", "executors", "scopes", "apps")
-    return document.kind in ("json", "yaml") and any(key in document.data for key in keys)
 
 
 def read(document: Document) -> Reading:
@@ -86,7 +73,7 @@ def _site(document: Document, site: Site) -> list[Svt] | str:
         chain = next((c for c in site.chains if task in c.tasks), None)
         if chain is None:
             chain = next((c for c in site.chains if "*" in c.tasks), None)
-            if chain is None or not document.answers.whether("filters of every task", f"{STAR.format(task)}finds none."):
+            if chain is None or not document.ask("filters of every task", task=task):
                 said = f"; filters stand on {', '.join(dict.fromkeys(covered))}" if covered else ""
                 return f"{clear}{said}: it is sent in clear"
         ours = [f for f in chain.filters if f.name == "SVTPrivacy"]
@@ -165,9 +152,7 @@ def _cheapest(several: list[Svt]) -> Svt:
 
 
 def _priced(document: Document, found: list[Svt], rounds: int | None, others: tuple[str, ...], longest: int) -> Reading:
-    question = "How many parameters does the model have? Each released value costs noise_var."
-    size = document.answers.ask("parameters", question, SIZES)
-    total = int(document.answers.ask("rounds", "How many rounds are run (num_rounds)?", ROUNDS, known=rounds))
+    size, total = document.ask("parameters"), int(document.ask("rounds", rounds))
     cost = costs.pure(sum(svt.per_round(size) for svt in found))
     row = Row("client", "replace", SERVER, cost, total, 0.0, "; and for other tasks ".join(svt.words for svt in found))
     settings = {f"group {i}: {n}": v for i, svt in enumerate(found, 1) for n, v in svt.settings.items()}

@@ -13,7 +13,7 @@ from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_joins import holds, plain, truth
 from fedgraph.pricing.python_values import Call, Method, Part, Pass, Value
-from fedgraph.pricing.questions import EPOCHS, text
+from fedgraph.pricing.questions import ASKED, text
 from fedgraph.pricing.training import Training
 from fedgraph.privacy.accounting import gaussian
 
@@ -21,30 +21,13 @@ SCHEDULERS = ("ExponentialNoise", "LambdaNoise", "StepNoise")
 MAKERS = ("make_private", "make_private_with_epsilon")
 HARMLESS = ("noise_multiplier", "max_grad_norm", "expected_batch_size", "param_groups", "defaults", "state", "grad_samples")
 INSIDE = ("original_optimizer", "optimizer")
-BY_HAND = (
-    "DPOptimizer",
-    "DistributedDPOptimizer",
-    "DPOptimizerFastGradientClipping",
-    "DistributedDPOptimizerFastGradientClipping",
-)
-TOGETHER = (
-    "DifferentiallyPrivateDistributedDataParallel",
-    "DistributedDataParallel",
-    "FSDP2Wrapper",
-    "FullyShardedDataParallel",
-)
+BY_HAND = ("DPOptimizer", "DistributedDPOptimizer", "DPOptimizerFastGradientClipping",
+           "DistributedDPOptimizerFastGradientClipping")  # fmt: skip
+TOGETHER = ("DifferentiallyPrivateDistributedDataParallel", "DistributedDataParallel", "FSDP2Wrapper",
+            "FullyShardedDataParallel")  # fmt: skip
 STARTED = ("init_process_group", "spawn", "start_processes", "notebook_launcher")
 ONCE = ("DistributedSampler", "SequentialSampler", "SubsetRandomSampler")
-LEAST, SHARES = "least noise_multiplier", (0.1, 0.03, 0.01, 0.003)
-DIVIDES = (
-    "Opacus 1.0–1.6 divides by the whole part of the expected batch size, which differs between neighbours under add/remove "
-    "(opacus#819, arXiv 2605.15648): these prices are for zero-out and replace, which keep the number of examples."
-)
-SHUFFLED = "poisson_sampling=False: batches are shuffled, and Opacus' own ε (for coins) does not hold."
-BESIDE = (
-    "Training goes over the data loader given to make_private, not over the one it returns: batches are not drawn by coins."
-)
-COUNTED = "the size of each batch, by which the noised count of unclipped examples is divided in clear"
+LEAST = "least noise_multiplier"
 
 
 @dataclass(frozen=True)
@@ -79,11 +62,8 @@ def read(document: Document) -> Reading:
         raw = call.get("optimizer")
         beside = next((c for c in document.made("step") if isinstance(raw, Call) and c.owner is raw), None)
         inside = [c for c in document.made("step") if _within(c.owner, call)]
-        parts: list[Call | Part] = [
-            call,
-            *([call.parts[1]] if 1 in call.parts else []),
-        ]  # the second of what it returns is the optimizer
-        reason = next((why for part in parts if (why := document.altered(part, *HARMLESS))), "")
+        optimizer: list[Call | Part] = [part for part in call.parts.values() if part.index == 1]
+        reason = next((why for part in [call, *optimizer] if (why := document.altered(part, *HARMLESS))), "")
         if beside is not None:
             reason = f"line {beside.line} steps with the optimizer given to make_private, not with the one it returns: no noise"
         elif other := _other_optimizer(document, call):
@@ -117,9 +97,8 @@ def _processes(document: Document, call: Call, poisson: bool) -> tuple[int, floa
     if not started or (together and split):
         return 1, 1.0
     what = "go over the same examples, each all of them" if together else "train a model of their own, on the same examples"
-    asked = f"How many processes are started? They {what} (1 where one alone does)."
     known = next((n for c in started if (n := document.number(c, "nprocs", "processes")) is not None), None)
-    found = max(1.0, document.answers.ask("processes", asked, (64.0, 8.0, 2.0, 1.0), known=known))
+    found = max(1.0, document.ask("processes", known, what=what))
     return (1, found) if together else (int(found), 1.0)
 
 
@@ -142,9 +121,9 @@ def _drawn(document: Document, call: Call, poisson: bool) -> str:
 
 
 def _one(document: Document, call: Call) -> Reading:
-    answers, engines = document.answers, document.made("PrivacyEngine")
+    answers, words, engines = document.answers, document.words, document.made("PrivacyEngine")
     engine = next((e for e in engines if e is call.owner), engines[0] if engines else None)
-    allowed = catalogue.entries()["opacus"].without_price
+    allowed = set(catalogue.entries()["opacus"].ignored.split())
     for name in set(call.keywords) - allowed - {"**"}:
         message = f"{call.name}: unknown option {name!r}; allowed: {', '.join(sorted(allowed))}"
         raise document.error(message, line=call.line)
@@ -163,10 +142,8 @@ def _one(document: Document, call: Call) -> Reading:
         return costs.in_clear("example", RECIPIENT, again, "set poisson_sampling=True, or draw without replacement")
     models, visits = _processes(document, call, poisson)
     secure = engine is not None and plain(engine.get("secure_mode")) is True
-    unprotected: tuple[str, ...] = (
-        () if secure else ("noise comes from a generator that is not cryptographic (secure_mode is off)",)
-    )
-    unprotected += (COUNTED,) if spread is not None else ()
+    unprotected: tuple[str, ...] = () if secure else (words["insecure"],)
+    unprotected += (words["counted"],) if spread is not None else ()
     run = Run(call, poisson, visits, tuple(seen), spread, unprotected)
     noise, accountant = plain(call.get("noise_multiplier")), plain(engine.get("accountant")) if engine else None
     if call.name == "make_private_with_epsilon":
@@ -181,8 +158,8 @@ def _one(document: Document, call: Call) -> Reading:
     asked, loaders = document.made("get_epsilon"), document.made("DataLoader")
     batch = document.number(loaders[0], "batch_size") if len(loaders) == 1 else None
     more = f"The number of unclipped examples is released with std {spread:g}; Opacus' own ε leaves it out." if spread else ""
-    how = BESIDE if beside else "" if poisson else SHUFFLED
-    said = (f"batch size {batch:g}" if batch else "", *changed, how, more, DIVIDES)
+    how = words["beside"] if beside else "" if poisson else words["shuffled"]
+    said = (f"batch size {batch:g}" if batch else "", *changed, how, more, words["divides"])
     found = training.reading(document, Training(
         multiplier, sampling="poisson" if poisson else "shuffled", epochs=training.epochs(document, None, run.seen),
         delta=document.number(asked[0], "delta") if asked else None, unprotected=unprotected,
@@ -252,11 +229,11 @@ def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> 
     if poisson and accountant != "gdp" and spread is None and (epochs == ran or by_steps):
         words = f"noise found by Opacus' {accountant} accountant for this ε, which holds for Poisson sampling and "
         words += "add/remove or zero-out"
-        return training.calibrated(document, claim, words, "target_epsilon", (DIVIDES,), unprotected)
-    question = "Which share of the examples is in a batch (1/len(data_loader))?"
-    rate = document.answers.ask("sampling rate", question, SHARES)
-    more = "" if epochs is None else f" Noise is found for {epochs:g}, and no loop of the file has that length."
-    total = document.answers.ask("epochs", f"How many epochs are run?{more}", EPOCHS, known=ran)
+        return training.calibrated(document, claim, words, "target_epsilon", (document.words["divides"],), unprotected)
+    rate, total = document.ask("sampling rate"), ran
+    if total is None:
+        more = "" if epochs is None else f" Noise is found for {epochs:g}, and no loop of the file has that length."
+        total = document.answers.ask("epochs", f"How many epochs are run?{more}", ASKED["epochs"].values)
     steps, planned = math.ceil(total / rate), math.ceil((epochs or total) / rate)
     found = _gdp(target, delta, rate, planned) if accountant == "gdp" else costs.noise_for(target, delta, rate, planned)
     multiplier = louder * found / _ratio(document, run, found)
@@ -266,7 +243,7 @@ def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> 
     else:
         why += "; batches are shuffled, one visit per epoch, unsampled"
         row = Row("example", "zero-out", RECIPIENT, costs.gaussian(multiplier), math.ceil(total), delta, why)
-    order = (DIVIDES,) if poisson else (SHUFFLED, DIVIDES)
+    order = tuple(document.words[key] for key in (("divides",) if poisson else ("shuffled", "divides")))
     return Reading((row,), (claim,), unprotected, order=order, no_fix="set poisson_sampling=True and accountant='prv'")
 
 

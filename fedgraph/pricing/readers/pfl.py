@@ -11,8 +11,8 @@ from pathlib import Path
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, documents, pfl_training
 from fedgraph.pricing.base import MODELS, Published, Reading, no_claim
-from fedgraph.pricing.command_lines import Tree
 from fedgraph.pricing.documents import Document
+from fedgraph.pricing.formats import Tree
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.pfl_training import Part, Said
 from fedgraph.pricing.python_joins import elements, plain
@@ -192,7 +192,7 @@ def _configured(document: Document) -> dict[str, Tree]:
 
 
 def _flags(document: Document) -> Reading:
-    options = Options(document, _configured(document), system="pfl")
+    options = Options(document, _configured(document))
     mechanism = options.choice("central_privacy_mechanism", CENTRAL, "none")
     each = options.choice("local_privacy_mechanism", ("none", "gaussian", "laplace", "norm_clipping_only"), "none")
     own = (options.number("local_epsilon", 1.0, above=True) or 1.0, options.delta("local_delta", 1e-5) or 1e-5)

@@ -1,24 +1,33 @@
-"""A short neutral YAML, for what no other reader covers: one sum of bounded contributions, noised, round after round.
+"""What is our own: the neutral YAML for what no other reader covers, scenarios, and the ledger of a run.
 
-Its keys and what it guarantees: ``docs/how_deployed_noise_is_priced.md``.
+The neutral YAML describes one sum of bounded contributions, noised, round after round. Its keys and what it guarantees:
+``docs/how_deployed_noise_is_priced.md``.
 """
 
 import math
 
+from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import Cost, Published, Reading, Row
+from fedgraph.pricing.base import MODELS, SERVER, SUMS, Cost, Published, Reading, Row, no_claim
 from fedgraph.pricing.documents import Document
+from fedgraph.pricing.formats import Tree, scalar
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.questions import DELTAS, RATES, ROUNDS
+from fedgraph.privacy import explain
+from fedgraph.privacy.accounting.accountant import Price
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.settle import again
+from fedgraph.privacy.trust import EARLIER, Trust
+from fedgraph.privacy.units import Unit
 
+VIEWERS = {"curator": MODELS, "sums": SUMS, "own-client": SERVER, "active-server": SERVER}
 SEVERAL = (2, 10)  # records of one user, shown beside the price of one
 UNITS = ("example", "client", "user", "edge", "node", "graph", "record")
 HOW = {"poisson": ", Poisson-sampled", "fixed": ", a fixed-size sample without replacement"}
 
 
-def read(document: Document) -> Reading:
+def read_neutral(document: Document) -> Reading:
     """The one row, with what the file leaves out as questions."""
-    options, ask = Options(document), document.answers.ask
+    options = Options(document)
     mechanism = options.choice("mechanism", ("gaussian", "laplace", "randomised-response", "randomized-response"))
     unit, relation = options.choice("unit", UNITS), options.choice("relation", ("zero-out", "replace"), "zero-out")
     clients, rounds, delta = options.whole("clients", None, 1), options.whole("rounds", None, 0), options.delta("delta")
@@ -31,14 +40,9 @@ def read(document: Document) -> Reading:
     if cost and kind not in ("none", None):
         raise options.error("sampling", "sampling of randomised answers is not priced; allowed: kind: none")
 
-    times = int(ask("rounds", "How many rounds are run? Without it there is no total.", ROUNDS, known=rounds))
-    if mechanism == "gaussian":
-        question = "At which δ? A usual choice is well below one over the number of units."
-        delta = ask("delta", question, DELTAS, known=delta)
-    at = delta or 0.0
-    if not cost:
-        question = "Which share of the units takes part in a round (secretly, by coins)?"
-        rate = ask("sampling rate", question, RATES, 1.0, rate)
+    times = int(document.ask("rounds", rounds))
+    at = document.ask("delta", delta) if mechanism == "gaussian" else delta or 0.0
+    rate = rate if cost else document.ask("sampling rate", rate)
     scaled, rows = multiplier * document.louder, []
     if cost:
         believed = not options.has("flip_probability", "truth_probability")
@@ -138,3 +142,60 @@ def _unprotected(unit: str, kind: str | None) -> tuple[str, ...]:
     sampled = ("the sample, against anyone who knows who took part in a round",) if kind in ("poisson", "fixed") else ()
     several = ("a person with several examples: k of them cost more than one",) if unit == "example" else ()
     return ("whatever is released besides the noised sums: sizes, metrics, which model was chosen", *sampled, *several)
+
+
+def read_scenario(document: Document) -> Reading:
+    """The budgets that a scenario asks for: one row per task, level of trust and budget, the dearest first.
+
+    Noise is calibrated at or below them before any data is read. What a run really released stands in its ledger, and
+    ``python -m fedgraph.run SCENARIO --dry-run`` prints every planned release with its ε.
+    """
+    listed, found = document.data.get("tasks"), []
+    for task in (t for t in listed if isinstance(t, dict)) if isinstance(listed, list) else ():
+        delta, named = task.get("delta"), task.get("trust", task.get("settings"))
+        at = float(delta) if isinstance(delta, (int, float)) and not isinstance(delta, bool) else 0.0
+        for budget in _budgets(task):
+            for level in named if isinstance(named, list) else [Trust.CURATOR.value]:
+                trust = EARLIER.get(str(level), str(level))
+                cost = costs.unprotected("epsilons: inf asks for no noise") if math.isinf(budget) else costs.pure(budget)
+                why = f"task {task.get('label', task.get('task'))}, {trust}: noise is calibrated to cost at most this; see the "
+                why += "method for unit and relation"
+                row = Row("as the method", "as the method", VIEWERS.get(trust, trust), cost, 1, at, why)
+                found.append((budget, row))
+    if not found:
+        raise PricingError(f"{document.path}:1: no task of this scenario has epsilons")
+    rows = tuple(row for _, row in sorted(found, key=lambda each: -each[0]))
+    return Reading(
+        rows, no_claim("targets; the ledger of a run says what was spent"), no_fix="write the ε you want into epsilons"
+    )
+
+
+def _budgets(task: dict[str, Tree]) -> list[float]:
+    listed = task.get("epsilons")
+    values = [scalar(v) if isinstance(v, str) else v for v in listed] if isinstance(listed, list) else []
+    return [float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
+
+
+def read_ledger(document: Document) -> Reading:
+    """``ledger.jsonl`` of a run: what was really released, by the report's accountant. A row per cell, the dearest first."""
+    try:
+        ledger = explain.read(document.path)
+    except PrivacyError as error:
+        raise PricingError(str(error)) from None
+    if not ledger.accounts:
+        raise PricingError(f"{document.path}:1: the ledger is empty: nothing was released")
+    priced = sorted(((again(a, ledger.of(a.cell)), a) for a in ledger.accounts), key=lambda pair: -pair[0].epsilon)
+    assumptions = {a.value: a.words for account in ledger.accounts for a in account.protection.assumptions}
+    return Reading(
+        tuple(_of_a_cell(paid, account) for paid, account in priced),
+        no_claim(f"{len(ledger.accounts)} cells; each row is one, counted for its worst unit"),
+        order=tuple(f"assuming {name}: {words}" for name, words in sorted(assumptions.items())),
+        no_fix="a ledger is history; change the scenario's epsilons and run again",
+    )
+
+
+def _of_a_cell(paid: Price, account: Account) -> Row:
+    said = account.protection
+    relation = said.relation.value if said.unit is Unit.EDGE else said.relation.value.removeprefix(f"{said.unit.value}-")
+    words = f"cell {account.cell}"
+    return Row(said.unit.value, relation, said.viewer.words, lambda rounds, delta: paid, 1, account.delta, words)
