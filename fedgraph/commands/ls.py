@@ -5,6 +5,8 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
+import yaml
+
 from fedgraph import plugins
 from fedgraph.scenario import shipped
 
@@ -91,9 +93,9 @@ def _data() -> list[tuple[str, str]]:
 
 
 def _systems() -> list[tuple[str, str]]:
-    from fedgraph.pricing.catalogue import entries
-
-    return [(key, f"{system.name}: {system.version}") for key, system in sorted(entries().items())]
+    """Read from the catalogue: a list of names should not load what prices."""
+    text = (plugins.HOME / "pricing" / "catalogue.yaml").read_text(encoding="utf-8")
+    return [(key, f"{system['name']}: {system['version']}") for key, system in sorted(yaml.safe_load(text).items())]
 
 
 _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
