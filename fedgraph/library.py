@@ -23,8 +23,7 @@ from fedgraph.privacy.trust import trust_called
 from fedgraph.runs.run import Run, open_run
 from fedgraph.scenario import read as scenarios
 from fedgraph.scenario import shipped
-from fedgraph.scenario.draft_collection import WHOLE
-from fedgraph.scenario.wanted import delta_for
+from fedgraph.scenario.wanted import WHOLE, delta_for
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -138,13 +137,13 @@ def _graphs_of(
 ) -> dict[str, Graph | GraphCollection]:
     """The graph under its name; of a list first one row per graph, then the list itself."""
     from fedgraph.data.base import validated
-    from fedgraph.data.own import graph_lists, graph_rows, objects
+    from fedgraph.data.own import given_graphs, objects
     from fedgraph.data.own.edge_columns import EdgeRules
 
     if not isinstance(data, list):
         return {name: objects.graph_of(data, name, label, columns)}
-    whole = graph_lists.graphs_of(data, name, validated(EdgeRules, columns or {}, "own/object"), label or "y")
-    return {name: graph_rows.rows_of(whole), f"{name}{WHOLE}": whole}
+    whole = objects.graphs_of(data, name, validated(EdgeRules, columns or {}, "own/object"), label or "y")
+    return {name: given_graphs.rows_of(whole), f"{name}{WHOLE}": whole}
 
 
 def _tasks(

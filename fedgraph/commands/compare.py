@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from fedgraph.commands import show
-from fedgraph.commands.base.files import require_free, write_new
+from fedgraph.commands.base import require_free, write_new
 from fedgraph.errors import ScenarioError
 
 HELP = "compare finished runs: one answer, one table, one page"

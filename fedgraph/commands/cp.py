@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fedgraph.commands.base.files import write_new
+from fedgraph.commands.base import write_new
 from fedgraph.errors import ScenarioError
 from fedgraph.scenario import shipped
 

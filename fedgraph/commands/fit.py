@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.commands.base.files import require_free
+    from fedgraph.commands.base import require_free
     from fedgraph.runs.run import open_run
 
     require_free(options.out)

@@ -5,11 +5,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedgraph.commands.base.files import require_free, write_new
+from fedgraph.commands.base import require_free, write_new
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust, trust_called
-from fedgraph.scenario.wanted import ASKED as PEOPLE
-from fedgraph.scenario.wanted import UNITS
+from fedgraph.scenario import wanted as wishes
 
 HELP = "write a commented scenario for your own graph or federation"
 LABEL = "What is to be predicted? one of: {}"
@@ -32,8 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     data.add_argument("--federation", type=Path, metavar="DIR", help="your federation: a folder with one folder per client")
     parser.add_argument("--label", metavar="COLUMN", help="what is to be predicted, where a table has several columns")
-    parser.add_argument("--unit", choices=UNITS, help="what is one person's data: a node, or an edge")
-    parser.add_argument("--asked", choices=PEOPLE, help="whether the people whose answers you want are private, too")
+    parser.add_argument("--unit", choices=wishes.UNITS, help="what is one person's data: a node, or an edge")
+    parser.add_argument("--asked", choices=wishes.ASKED, help="whether the people whose answers you want are private, too")
     parser.add_argument("--trust", nargs="+", choices=[t.value for t in Trust], help="who may be trusted; several are compared")
     parser.add_argument("--epsilons", nargs="+", type=float, metavar="ε", help="privacy budgets, e.g. 1 4 8 inf")
     parser.add_argument(
@@ -93,11 +92,11 @@ def run(options: argparse.Namespace) -> int:
     budgets = options.epsilons or questions.ask("--epsilons", BUDGETS, "1 8 inf" if options.federation else "1 4 8").split()
     bounds = questions.column_bounds(seen.numbers, options.bounds)
     parameters = seen.parameters | ({"label": label} if label else {}) | ({"bounds": bounds} if bounds else {})
-    wanted = draft.Wanted(
-        data=draft.data_of(graph, options.federation, parameters),
+    wanted = wishes.Wanted(
+        data=wishes.data_of(graph, options.federation, parameters),
         unit=unit,
         trust=tuple(map(trust_called, trust)),
-        epsilons=draft.budgets(budgets),
+        epsilons=wishes.budgets(budgets),
         clients=options.clients,
         name=options.name,
         asked=asked,
@@ -106,9 +105,9 @@ def run(options: argparse.Namespace) -> int:
     out = options.out or Path(f"{wanted.title}.yaml")
     require_free(out, options.force)
     if not options.no_probe:
-        from fedgraph.runs import fitting
+        from fedgraph.runs import probe
 
-        wanted = fitting.fitted(wanted, bool(options.trust) or questions.asks)
+        wanted = probe.fitted(wanted, bool(options.trust) or questions.asks)
     write_new(out, draft.text(wanted, out.parent).encode(), options.force)
     print(wanted.data.found)
     if wanted.fits:

@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.commands.base.files import require_free, write_new
+    from fedgraph.commands.base import require_free, write_new
     from fedgraph.models.model import load
 
     require_free(options.out, options.force)

@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from fedgraph.commands.base.files import write_new
+from fedgraph.commands.base import write_new
 
 HELP = "print the JSON schema of scenarios, for editors"
 

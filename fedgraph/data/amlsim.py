@@ -27,8 +27,8 @@ from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.data import base
-from fedgraph.data.base import published
-from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base import published, tables
+from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.base.structure import undirected
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
@@ -132,27 +132,14 @@ def _features(balance: np.ndarray, source: np.ndarray, target: np.ndarray, value
 
 def _table(raw: RawFiles, name: str, wanted: tuple[str, ...]) -> np.ndarray:
     """float64 [rows, wanted]; extra columns are left out."""
-    file = raw.folder / name
-    try:
-        lines = raw.read(name).decode("utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file}: byte {error.start} is not UTF-8") from error
-    header = [h.strip() for h in lines[0].split(",")] if lines else []
-    missing = [w for w in wanted if w not in header]
-    if missing:
-        raise DataError(f"{file}:1: found columns {header}; missing: {', '.join(missing)}")
-    positions = [header.index(w) for w in wanted]
-    rows = np.zeros((len(lines) - 1, len(wanted)))
-    for number, line in enumerate(lines[1:]):
-        cells = line.split(",")
-        try:
-            rows[number] = [float(cells[p]) for p in positions]
-        except (ValueError, IndexError):
-            raise DataError(f"{file}:{number + 2}: found {line[:60]!r}; expected a number in {', '.join(wanted)}") from None
-    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-    if bad.size:
-        raise DataError(f"{file}:{bad[0] + 2}: found NaN or infinity; allowed: finite numbers")
-    return rows
+    file, faults = str(raw.folder / name), Faults()
+    head, lines = tables.headed(raw.read(name), file, wanted)
+    places = [head.index(column) for column in wanted]
+    found = np.array([[tables.number_in(cells[p]) for p in places] for _, cells in lines]).reshape(-1, len(wanted))
+    for row in np.flatnonzero(np.isnan(found).any(axis=1)):
+        faults.note(f"{file}:{lines[row][0]}", f"found {lines[row][1]}; allowed: finite numbers in {', '.join(wanted)}")
+    faults.refuse()
+    return found
 
 
 _accounts = published.loader(DATASETS, read, published.Published.generated)

@@ -9,8 +9,8 @@ duplicate nodes that leak from training into test (Platonov et al., ICLR 2023): 
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import masks, published
-from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base import arrays, published, splits, tables
+from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.base.structure import Counts, feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks
@@ -31,7 +31,8 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
         features = sp.coo_array((np.ones(rows.size), (rows, np.concatenate(words))), shape=(nodes.size, counts.features))
     else:
         features = sp.csr_array(np.stack(words).astype(np.float32)[np.argsort(nodes)])
-    arcs, split = _arcs(raw, nodes.size), _splits(dataset, raw, nodes.size)
+    given = arrays.numbers(raw, _EDGES, 2, skip=1, blanks=True)
+    arcs, split = arrays.whole(given, nodes.size, raw, _EDGES, skip=1), _splits(dataset, raw, nodes.size)
     binary = feature_matrix(features, binarise=True)
     return published.graph(
         data, raw, (arcs[:, 0], arcs[:, 1]), binary, labels[np.argsort(nodes)], masks=split, features_from_edges=False
@@ -44,61 +45,36 @@ def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[Masks, ...]:
     there = [name for name in names if (raw.folder / name).is_file()]
     if lacking := sorted(set(names) - set(there)) if there else []:
         raise DataError(f"{raw.folder}: lacks {', '.join(lacking)}; allowed: all ten published splits, or none of them")
-    return tuple(split for n in there for split in masks.read(raw.read(n), str(raw.folder / n), num_nodes))
+    return tuple(split for n in there for split in splits.read_masks(raw.read(n), str(raw.folder / n), num_nodes))
 
 
 def _table(raw: RawFiles, counts: Counts, listed: bool) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """Node ids [n], numbers of the feature column per node, labels [n]; ``DataError`` naming the line otherwise.
+    """Node ids [n], numbers of the feature column per node, labels [n]; ``DataError`` naming the lines otherwise.
 
     listed: the numbers are those of the words that occur; otherwise 0 or 1 for every word.
     """
+    file, faults = str(raw.folder / _TABLE), Faults()
     nodes, words, labels = [], [], []
-    for number, line in _lines(raw, _TABLE):
+    most = counts.features - 1 if listed else 1
+    for number, line in enumerate(tables.decoded(raw.read(_TABLE), file).rstrip().split("\n")[1:], 2):
         try:
             node, features, label = line.split("\t")
             found = np.array(features.split(","), dtype=np.int64)
-            row = int(node), int(label)
+            nodes.append(int(node))
+            labels.append(int(label))
         except (ValueError, OverflowError) as error:
-            raise DataError(f"{raw.folder / _TABLE}:{number}: {error}; allowed: id, features, label, split by tabs") from error
-        most = counts.features - 1 if listed else 1
-        if found.min() < 0 or found.max() > most or (not listed and found.size != counts.features):
-            what = f"{found.size} features from {found.min()} to {found.max()}"
-            allowed = f"words 0 … {most}" if listed else f"{counts.features} features, 0 or 1"
-            raise DataError(f"{raw.folder / _TABLE}:{number}: {what}; allowed: {allowed}")
-        if not 0 <= row[1] < counts.classes:
-            raise DataError(f"{raw.folder / _TABLE}:{number}: label {row[1]}; allowed: 0 … {counts.classes - 1}")
-        nodes.append(row[0])
+            faults.note(f"{file}:{number}", f"{error}; allowed: id, features, label, split by tabs")
+            continue
         words.append(found)
-        labels.append(row[1])
+        if found.min() < 0 or found.max() > most or (not listed and found.size != counts.features):
+            allowed = f"words 0 … {most}" if listed else f"{counts.features} features, 0 or 1"
+            faults.note(f"{file}:{number}", f"{found.size} features from {found.min()} to {found.max()}; allowed: {allowed}")
+        if not 0 <= labels[-1] < counts.classes:
+            faults.note(f"{file}:{number}", f"label {labels[-1]}; allowed: 0 … {counts.classes - 1}")
+    faults.refuse()
     if len(nodes) != counts.nodes:
-        raise DataError(f"{raw.folder / _TABLE}: {len(nodes)} nodes; allowed: {counts.nodes}, one a line below the header")
+        raise DataError(f"{file}: {len(nodes)} nodes; allowed: {counts.nodes}, one a line below the header")
     return np.array(nodes, dtype=np.int64), words, np.array(labels, dtype=np.int64)
-
-
-def _arcs(raw: RawFiles, num_nodes: int) -> np.ndarray:
-    """int64 [m, 2], both ends in 0 … num_nodes − 1; ``DataError`` naming the line otherwise."""
-    ends = []
-    for number, line in _lines(raw, _EDGES):
-        try:
-            source, target = map(int, line.split())
-        except ValueError:
-            raise DataError(f"{raw.folder / _EDGES}:{number}: {line[:40]!r}; allowed: two node ids") from None
-        if not (0 <= source < num_nodes and 0 <= target < num_nodes):
-            allowed = f"node ids 0 … {num_nodes - 1}"
-            raise DataError(f"{raw.folder / _EDGES}:{number}: {source} and {target}; allowed: {allowed}")
-        ends.append((source, target))
-    return np.array(ends, dtype=np.int64).reshape(-1, 2)
-
-
-def _lines(raw: RawFiles, file: str) -> list[tuple[int, str]]:
-    """(number, text) of the lines below the header; empty lines at the end are left out."""
-    try:
-        lines = raw.read(file).decode("ascii").rstrip().split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{raw.folder / file}: not ASCII text ({error.reason} at byte {error.start}); allowed: a table"
-        ) from error
-    return list(enumerate(lines, start=1))[1:]
 
 
 load = published.loader(DATASETS, read, published.Published.generated)

@@ -10,16 +10,14 @@ alike than strangers.
 between languages (``partition: natural``). The vocabulary of 3,170 features is the publishers' own and counts as public.
 """
 
-import csv
-import io
 from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data import base
-from fedgraph.data.base import arrays, federated, published
-from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base import arrays, federated, published, tables
+from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, Provenance
@@ -77,27 +75,18 @@ def _features(raw: RawFiles, name: str) -> sp.csr_array:
 
 def _labels(raw: RawFiles, name: str, num_nodes: int) -> np.ndarray:
     """int64 [n]: 1 where mature. A node may stand twice with the same label (the published FR file has two such)."""
-    file = raw.folder / name
+    file, faults = str(raw.folder / name), Faults()
     labels = np.full(num_nodes, -1, dtype=np.int64)
-    try:
-        reader = csv.reader(io.StringIO(raw.read(name).decode("utf-8")))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file}: byte {error.start} is not UTF-8") from error
-    header = next(reader, [])
-    if "mature" not in header or "new_id" not in header:
-        raise DataError(f"{file}:1: found columns {header}; expected 'mature' and 'new_id' among them")
-    mature, node = header.index("mature"), header.index("new_id")
-    for line, row in enumerate(reader, start=2):
-        try:
-            which, said = int(row[node]), row[mature]
-        except (ValueError, IndexError):
-            raise DataError(f"{file}:{line}: found {row}; expected {len(header)} columns, new_id a whole number") from None
-        if not 0 <= which < num_nodes or said not in ("True", "False"):
-            raise DataError(
-                f"{file}:{line}: node {which} with mature {said!r}; allowed: 0 … {num_nodes - 1} with True or False"
-            )
-        label = int(said == "True")
-        if labels[which] not in (-1, label):
-            raise DataError(f"{file}:{line}: node {which} stands twice with different labels")
-        labels[which] = label
+    head, lines = tables.headed(raw.read(name), file, ("mature", "new_id"))
+    mature, node = head.index("mature"), head.index("new_id")
+    for line, cells in lines:
+        which, said = cells[node], cells[mature]
+        if not (which.isdecimal() and int(which) < num_nodes and said in ("True", "False")):
+            allowed = f"0 … {num_nodes - 1} with True or False"
+            faults.note(f"{file}:{line}", f"node {which!r} with mature {said!r}; allowed: {allowed}")
+        elif labels[int(which)] not in (-1, said == "True"):
+            faults.note(f"{file}:{line}", f"node {which} stands twice with different labels; allowed: one")
+        else:
+            labels[int(which)] = said == "True"
+    faults.refuse()
     return labels

@@ -1,18 +1,23 @@
-"""What a scenario will take, from a short probe: a few of its cells are run for real and the others are like them.
+"""What a scenario will take, and how much a draft may ask for, from a short probe.
+
+A few of its cells are run for real and the others are like them.
 
 Cells that differ only in ε, reading and seed are one *kind*: they do the same work. While there is time, one cell of each kind
 is run in this process: first one of each method, since methods differ most, then those of the largest kinds. A cell that takes
 too long is stopped, and its rounds say how far it was. Nothing is kept.
 """
 
+from __future__ import annotations
+
 import importlib
 import json
 import os
 import resource
 import statistics
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,12 +28,19 @@ from fedgraph.errors import FedgraphError
 from fedgraph.runs import experiment, schedule
 from fedgraph.runs.console import Console, span
 from fedgraph.runs.schedule import Stage
+from fedgraph.runtime.base import Runtime
+from fedgraph.scenario import draft, read
 from fedgraph.scenario.read import Ready
+from fedgraph.scenario.wanted import Size, Wanted
 
 SHARE = 0.4  # of the probe's time that one cell may take
 EARLY = 0.8  # trainings stop early now and then: the part of the other rounds that a stopped cell is taken to need
 BEGIN = {"serial": 6.0, "ray": 14.0}  # seconds for starting and for the report, on two quiet cores (2026-11)
 ALL_OF_A_CORE = 0.95  # share of a core from which on a process was not held up
+FITS = 100.0  # seconds from the command to the answer, of the two minutes; the rest is for the draft itself
+DRAFT_PROBE = 12.0  # seconds of processor time
+WORKERS = 2
+LEAST = 4  # settings of a comparison, from the dearest to the cheapest
 HELD_UP = 1.25  # workers wait for each other at the end
 
 
@@ -185,3 +197,49 @@ def _named(what: str, kinds: Sequence[Kind]) -> list[str]:
     """One sentence that names the first of them; none where there are none."""
     more = f" and {len(kinds) - 6} more" if len(kinds) > 6 else ""
     return [f"{what}: {', '.join(map(_words, kinds[:6]))}{more}."] if kinds else []
+
+
+def fitted(wanted: Wanted, fixed_trust: bool) -> Wanted:
+    """The same with the size that fits. fixed_trust: the person said whom to trust, so no level is left out."""
+    graph = wanted.data.graph
+    if graph is None:
+        return wanted
+    with runtime.start("serial") as engine, tempfile.TemporaryDirectory() as folder:
+        probed = _stages(replace(wanted, size=Size(seeds=1, cheaper=LEAST)), Path(folder), engine)
+        tried = probe_kinds(probed, DRAFT_PROBE, time.process_time)
+        costs = {(name, str(d.settings.get("label"))): [c for c, _ in d.cheaper] for name, d in draft.offered(wanted)}
+        for size in _sizes(len(wanted.trust), fixed_trust):
+            asked = replace(wanted, size=size)
+            now = {}
+            for kind, one in tried.items():
+                now[kind] = replace(one, seconds=one.seconds * _times(kind, size, costs, wanted.data.people))
+            cells = [cell for stage in _stages(asked, Path(folder), engine) for cell in stage.cells]
+            wall = wall_seconds(*seconds_of_cells(cells, now), "ray", WORKERS, WORKERS)
+            if wall <= FITS:
+                break
+    few = "" if wall <= FITS else "; nothing smaller is left to write: fewer budgets or levels of trust are quicker"
+    return replace(asked, fits=f"{len(cells)} cells: about {span(wall)} on {WORKERS} quiet cores{few}")
+
+
+def _times(kind: Kind, size: Size, costs: Mapping[tuple[str, str], list[float]], people: int) -> float:
+    """How much dearer a cell is than in the cheapest draft."""
+    if kind[0] in draft.PAIRWISE:
+        return draft.cost_of_pairs(size.cheaper, people)
+    steps = costs.get((kind[2], kind[3]), [1.0])
+    return steps[min(size.cheaper, len(steps) - 1)]
+
+
+def _sizes(num_trust: int, fixed_trust: bool) -> Iterator[Size]:
+    """From the most that is of use to the least: dear comparisons go first, then spare rows, then seeds, then trust."""
+    yield from (Size(3, True, cheaper, num_trust) for cheaper in range(3))
+    yield from (Size(3, False, cheaper, num_trust) for cheaper in range(2, LEAST + 1))
+    yield Size(2, False, LEAST, num_trust)
+    yield Size(1, False, LEAST, num_trust)
+    yield from (Size(1, False, LEAST, least) for least in range(num_trust - 1, 0, -1) if not fixed_trust)
+
+
+def _stages(wanted: Wanted, folder: Path, engine: Runtime) -> tuple[Stage, ...]:
+    path = folder / "draft.yaml"
+    path.write_text(draft.text(wanted, folder), encoding="utf-8")
+    given = [one for one in (wanted.data.graph, wanted.data.collection) if one is not None]
+    return tuple(experiment.stages_of(read.load(path), given, engine, Console(quiet=True)))

@@ -1,162 +1,146 @@
-"""A commented scenario, written from what a person wants: data, what is private, trust, budgets."""
+"""A commented scenario, written from what a person wants: the text is ``draft.yaml.j2``, the rows are what methods offer.
+
+There are three kinds. One graph that is dealt to clients: which method, whom to trust, at what cost? A federation: is it
+worth joining, for whom, and at what cost? Many small graphs: which are of which kind, with whole graphs private?
+"""
 
 import math
 import os
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+import jinja2
+import yaml
 
-from fedgraph.data.own import graph_rows
-from fedgraph.data.own.graph_folders import is_collection
-from fedgraph.errors import ScenarioError
-from fedgraph.scenario.wanted import TRUST as TRUST
-from fedgraph.scenario.wanted import Data as Data
-from fedgraph.scenario.wanted import Size as Size
-from fedgraph.scenario.wanted import Wanted as Wanted
-from fedgraph.types import Graph, GraphCollection
+from fedgraph import plugins
+from fedgraph.methods.base import Draft, kinds
+from fedgraph.privacy.trust import Trust
+from fedgraph.scenario.wanted import PROTOCOLS, WHOLE, Wanted, delta_for
 
-FEWEST_LABELLED = 5
-FEWEST_OF_A_CLASS = 4  # graphs
 SCHEMA = "fedgraph.schema.json"
+COMMENT_AT = 52  # column at which a short row's comment begins
+LEFT_OUT = 3  # clients of a federation that are left out in turn, from the smallest to the largest
+COMPARED = (400, 300, 200, 100, 60)  # graphs that are compared pair by pair, from the dearest draft to the cheapest
+PAIRWISE = ("compared", "clusters")  # tasks whose work grows with the pairs
+FOLDS = 5
 
-
-def budgets(given: Sequence[object]) -> tuple[float, ...]:
-    """Positive numbers, inf allowed; ``ScenarioError`` names the first that is none."""
-    found = []
-    for value in given:
-        try:
-            number = float(str(value))
-        except ValueError:
-            number = math.nan
-        if not number > 0:
-            raise ScenarioError(f"--epsilons holds {value!r}; allowed: numbers > 0, or inf for no privacy")
-        found.append(number)
-    if len(set(found)) < len(found):
-        raise ScenarioError("--epsilons holds a number twice; allowed: each once")
-    return tuple(found)
-
-
-def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str, object]) -> Data:
-    """What ``--graph`` or ``--federation`` names, looked at once so that faults show now. parameters: of the data set."""
-    from fedgraph import data
-    from fedgraph.data.base import resolve
-
-    if federation is not None:
-        loaded = data.load("own/federation", path=federation)
-        assert isinstance(loaded, Graph)
-        return _of_federation("own/federation", federation, federation.resolve().name, loaded.provenance.detail, loaded)
-    path = Path(graph or "")
-    if is_collection(path):
-        return _of_collection(path, parameters)
-    if path.exists():
-        name = "own/csv" if path.is_dir() else "own/npz"
-        loaded = data.load(name, path=path, parameters=parameters)
-        assert isinstance(loaded, Graph)
-        if (labelled := int((loaded.labels >= 0).sum())) < FEWEST_LABELLED:
-            raise ScenarioError(
-                f"--graph: {labelled} nodes have a label; allowed: {FEWEST_LABELLED} or more, since some train and others test"
-            )
-        return Data(
-            name,
-            path,
-            path.resolve().stem,
-            loaded.provenance.detail,
-            split=bool(loaded.masks),
-            graph=loaded,
-            people=loaded.num_nodes,
-        )
-    if "/" not in str(graph) or str(graph).startswith((".", "/")):
-        raise ScenarioError(f"--graph: {graph} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
-    family, dataset = resolve(str(graph))
-    planned = data.load(f"{family}/{dataset}", stand_in=True)
-    if not isinstance(planned, Graph):
-        raise ScenarioError(f"--graph: {graph} is a collection of graphs; copy a scenario for those: fedgraph cp ldp_gw_table1")
-    found = f"{family}/{dataset}: about {planned.num_nodes} nodes, {planned.num_edges} edges, {planned.num_classes} classes"
-    if planned.owner is not None:
-        return _of_federation(f"{family}/{dataset}", None, f"{family}-{dataset}", found, planned)
-    return Data(f"{family}/{dataset}", None, dataset, found, people=planned.num_nodes)
-
-
-def _of_collection(path: Path, parameters: Mapping[str, object]) -> Data:
-    from fedgraph import data
-
-    loaded = data.load("own/graphs", path=path, parameters=parameters)
-    assert isinstance(loaded, GraphCollection)
-    counts = np.bincount(loaded.labels, minlength=2)
-    if int(counts.min()) < FEWEST_OF_A_CLASS:
-        named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts.tolist(), strict=False)]
-        raise ScenarioError(
-            f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {FEWEST_OF_A_CLASS} "
-            "graphs or more, since some train and others test"
-        )
-    return Data(
-        name="own/graphs",
-        path=path,
-        title=path.resolve().name,
-        found=loaded.provenance.detail,
-        graph=graph_rows.rows_of(loaded),
-        people=len(loaded.graphs),
-        collection=loaded,
-        owners=loaded.owner is not None,
-        least_class=int(counts.min()),
-    )
-
-
-def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> Data:
-    """``ScenarioError`` for a single client: nobody is there to join."""
-    owner = graph.owner
-    assert owner is not None
-    clients = len(graph.owner_names)
-    if clients < 2:
-        raise ScenarioError(f"--federation: {found}; allowed: two clients or more (one graph is --graph)")
-    arcs = graph.adjacency.tocoo()
-    crossing = int((owner[arcs.coords[0]] != owner[arcs.coords[1]]).sum()) // 2
-    kept = graph if path is not None else None
-    return Data(name, path, title, found, clients, bool(graph.masks), crossing, kept, graph.num_nodes)
+Rows = Sequence[tuple[str, Draft]]  # method, row
 
 
 def text(wanted: Wanted, folder: Path) -> str:
     """The YAML, commented. folder: where it will lie; the data's path is written relative to it."""
-    from fedgraph.scenario import draft_collection, draft_federation, draft_graph  # what methods offer is not needed before
+    data, many = wanted.data, wanted.data.collection is not None
+    datasets: list[tuple[str, Mapping[str, object]]] = [
+        (wanted.title, {**wanted.parameters, "rows": True} if many else wanted.parameters)
+    ]
+    datasets += [(f"{wanted.title}{WHOLE}", wanted.parameters)] if many else []
+    writer = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
+    writer.filters["line"] = as_line
+    template = writer.from_string(resources.files("fedgraph.scenario").joinpath("draft.yaml.j2").read_text(encoding="utf-8"))
+    why = f"δ: that the guarantee fails for anybody of all {data.people:,} has a chance of 1 in 10 at most"
+    return template.render(
+        wanted=wanted,
+        data=data,
+        schema=SCHEMA,
+        protocols=PROTOCOLS,
+        datasets=datasets,
+        path=data.path and os.path.relpath(data.path.resolve(), folder.resolve()),
+        delta=f"delta: {delta_for(data.people):.0e}                 # {why}",
+        **(_federation(wanted) if data.federation else _one_graph_or_many(wanted)),
+    )
 
+
+def offered(wanted: Wanted) -> Rows:
+    """Every row of a method that fits (``Offers.drafts``), methods by name, comparisons last.
+
+    Where edges join clients, rows that cannot use them are left out; of many small graphs, rows that read edges, since a graph
+    that became a row has none; of one graph, methods that do not serve the protocol.
+    """
     data = wanted.data
-    lines = _dataset(wanted, folder, wanted.title, {"rows": True} if data.collection is not None else {})
-    if data.collection is not None:
-        lines += _dataset(wanted, folder, f"{wanted.title}{draft_collection.WHOLE}", {})
-    question = (
-        "Is it worth joining, for whom, and at what cost" if data.federation else "Which method, whom to trust, at what cost"
-    )
-    kind = draft_federation if data.federation else draft_graph if data.collection is None else draft_collection
-    task, quick = kind.parts(wanted)
-    takes = f"# {wanted.fits}\n" if wanted.fits else ""
-    return f"""\
-# yaml-language-server: $schema={SCHEMA}
-# (with that file an editor completes and checks these lines; it is made by: fedgraph schema --out {SCHEMA})
-# {data.found}
-{takes}name: {wanted.title}
-title: {question}, on {wanted.title}, at {wanted.unit} level
-seed: 0                          # root of every random stream; secret: fresh random bits that are never written
-seeds: {wanted.size.seeds}                         # independent repetitions; an ε is about one of them
-runtime: {{engine: ray, spread: cells}}   # serial: one process
-datasets:
-{chr(10).join(lines)}
-tasks:
-{task}
-quick:                           # what --quick replaces: the same in half a minute
-{quick}
-"""
+    every = [(name, kinds.method(name).OFFERS) for name in plugins.names("methods")]
+    fitting = [
+        (name, draft)
+        for name, offers in every
+        if data.federation or any(situation.given == wanted.protocol for situation in offers.situations)
+        for draft in offers.drafts
+        if draft.data == ("federation" if data.federation else "graph") and draft.unit == wanted.unit
+        if (draft.crossing or not data.crossing) and (draft.edgeless or data.collection is None)
+    ]
+    return sorted(fitting, key=lambda row: row[1].compared)
 
 
-def _dataset(wanted: Wanted, folder: Path, label: str, more: Mapping[str, object]) -> list[str]:
-    """An entry of ``datasets``. more: parameters beside those that were wanted."""
-    from fedgraph.scenario.draft_rows import as_line
+def cost_of_pairs(cheaper: int, people: int) -> float:
+    """Of comparing all pairs of so many graphs, in units of the cheapest draft's."""
+    return (min(COMPARED[cheaper], people) / min(COMPARED[-1], people)) ** 2
 
-    data, parameters = wanted.data, {**wanted.parameters, **more}
-    lines = [f"  - name: {data.name}"]
-    if data.path is not None:
-        lines.append(f"    label: {as_line(label)}   # its name in tables")
-        lines.append(f"    path: {as_line(os.path.relpath(data.path.resolve(), folder.resolve()))}   # seen from this file")
-    return lines + (
-        ["    parameters:", *(f"      {key}: {as_line(value)}" for key, value in parameters.items())] if parameters else []
-    )
+
+def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
+    data, size, trust = wanted.data, wanted.size, [t.value for t in wanted.trust[: wanted.size.trust]]
+    many = data.collection is not None
+    rows = [(n, d) for n, d in offered(wanted) if many or size.spare or not d.spare]
+    quick = [(_entry(n, d, trust[0], len(d.cheaper)) | dict(d.quick), d.comment) for n, d in rows if many or not d.spare]
+    finite = [e for e in wanted.epsilons if math.isfinite(e)]
+    return {
+        "trust": trust,
+        "budgets": _numbers(sorted(wanted.epsilons, key=math.isinf) if many else wanted.epsilons),
+        "quick_budgets": _numbers([max(finite, default=math.inf)]),
+        "rows": _as_yaml([(_entry(n, d, trust[0], size.cheaper), d.comment) for n, d in rows]),
+        "quick_rows": _as_yaml(quick, 4),
+        "tasks": range((3 if size.spare else 2) if many else 1),
+        "dealt": "natural" if data.owners else f"uniform, clients: {wanted.clients or 10}",
+        "whole": f"{wanted.title}{WHOLE}",
+        "folds": max(2, min(FOLDS, data.least_class)),
+        "most": COMPARED[size.cheaper],
+        "least": COMPARED[-1],
+    }
+
+
+def _federation(wanted: Wanted) -> dict[str, Any]:
+    """Its short form has one budget and no privacy, one level of trust, one client left out, few steps."""
+    data, trust, edge = wanted.data, wanted.trust[: wanted.size.trust], wanted.unit == "edge"
+    joined = [t for t in trust if t is not Trust.CURATOR]
+    choices = ["alone", *(["federated"] if joined else []), *(["curator"] if Trust.CURATOR in trust else [])]
+    choices += ["personalised"] if joined else []
+    enough = data.clients > (2 if Trust.SUMS in joined else 1)  # a sum hides nobody where one client is left
+    choices += ["left-out"] if joined and not edge and enough else []
+    trusted, rows = [t.value for t in joined] or [Trust.SUMS.value], offered(wanted)
+    finite = [e for e in wanted.epsilons if math.isfinite(e)]
+    without = not edge or len(finite) < len(wanted.epsilons)
+    return {
+        "edge": edge,
+        "choices": choices,
+        "left_out": min(LEFT_OUT, data.clients),
+        "trust": trusted,
+        "budgets": _numbers(wanted.epsilons),
+        "quick_budgets": _numbers([*([max(finite)] if finite else []), *([math.inf] if without else [])]),
+        "rows": _as_yaml([(_entry(n, d, trusted[0], 0), d.comment) for n, d in rows]),
+        "quick_settings": [(f"{i}.{key}", fewer) for i, (_, d) in enumerate(rows) for key, fewer in d.quick.items()],
+    }
+
+
+def _entry(method: str, draft: Draft, trust: str, cheaper: int) -> dict[str, object]:
+    """The entry of ``methods``. trust: where comparisons run. cheaper: which of its settings.
+
+    What is never private differs by chance alone between seeds and levels of trust: it runs once, at one of them.
+    """
+    once: dict[str, object] = {"trust": [trust]} if draft.compared else {}
+    if once and kinds.method(method).OFFERS.never_private and draft.data == "graph":
+        once["seeds"] = 1
+    return {"method": method, **draft.settings, **draft.cheaper[min(cheaper, len(draft.cheaper) - 1)][1], **once}
+
+
+def _numbers(epsilons: Sequence[float]) -> list[str]:
+    return [f"{epsilon:g}" for epsilon in epsilons]
+
+
+def _as_yaml(rows: Sequence[tuple[Mapping[str, object], str]], indent: int = 6) -> str:
+    """Entries with their comments, one a line."""
+    return "\n".join(f"{' ' * indent}- {as_line(entry)}".ljust(COMMENT_AT) + f"   # {comment}" for entry, comment in rows)
+
+
+def as_line(value: object) -> str:
+    """One line of YAML."""
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True)
+    return text.strip().removesuffix("...").strip()

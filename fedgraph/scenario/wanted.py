@@ -1,24 +1,26 @@
-"""What a person wants of a draft: data, what is private, trust, budgets."""
+"""What a person wants of a draft: data, what is private, trust, budgets; each is checked where it is told."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust
-
-if TYPE_CHECKING:
-    from fedgraph.types import Graph, GraphCollection
+from fedgraph.types import Graph, GraphCollection
 
 UNITS = ("node", "edge")
 ASKED = ("private", "public")  # the people whose answers are wanted
 TRUST = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)  # what every method of a draft can serve
+FEWEST_LABELLED = 5
+FEWEST_OF_A_CLASS = 4  # graphs
 LARGEST_DELTA = 1e-4  # of a draft, however few the people are
+WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 PROTOCOLS = {
     "asking": "everybody is private; who asks gives its own row and ties, and only it sees its answer",
@@ -126,3 +128,100 @@ class Wanted:
     def protocol(self) -> str:
         """What the answers about privacy mean to a scenario."""
         return "transductive" if self.unit == "edge" else "asking" if self.asked == "private" else "inductive"
+
+
+def budgets(given: Sequence[object]) -> tuple[float, ...]:
+    """Positive numbers, inf allowed; ``ScenarioError`` names the first that is none."""
+    found = []
+    for value in given:
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = math.nan
+        if not number > 0:
+            raise ScenarioError(f"--epsilons holds {value!r}; allowed: numbers > 0, or inf for no privacy")
+        found.append(number)
+    if len(set(found)) < len(found):
+        raise ScenarioError("--epsilons holds a number twice; allowed: each once")
+    return tuple(found)
+
+
+def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str, object]) -> Data:
+    """What ``--graph`` or ``--federation`` names, looked at once so that faults show now. parameters: of the data set."""
+    from fedgraph import data
+    from fedgraph.data.base import resolve
+    from fedgraph.data.own.graph_folders import is_collection
+
+    if federation is not None:
+        loaded = data.load("own/federation", path=federation)
+        assert isinstance(loaded, Graph)
+        return _of_federation("own/federation", federation, federation.resolve().name, loaded.provenance.detail, loaded)
+    path = Path(graph or "")
+    if is_collection(path):
+        return _of_collection(path, parameters)
+    if path.exists():
+        name = "own/csv" if path.is_dir() else "own/npz"
+        loaded = data.load(name, path=path, parameters=parameters)
+        assert isinstance(loaded, Graph)
+        if (labelled := int((loaded.labels >= 0).sum())) < FEWEST_LABELLED:
+            raise ScenarioError(
+                f"--graph: {labelled} nodes have a label; allowed: {FEWEST_LABELLED} or more, since some train and others test"
+            )
+        return Data(
+            name,
+            path,
+            path.resolve().stem,
+            loaded.provenance.detail,
+            split=bool(loaded.masks),
+            graph=loaded,
+            people=loaded.num_nodes,
+        )
+    if "/" not in str(graph) or str(graph).startswith((".", "/")):
+        raise ScenarioError(f"--graph: {graph} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
+    family, dataset = resolve(str(graph))
+    planned = data.load(f"{family}/{dataset}", stand_in=True)
+    if not isinstance(planned, Graph):
+        raise ScenarioError(f"--graph: {graph} is a collection of graphs; copy a scenario for those: fedgraph cp ldp_gw_table1")
+    found = f"{family}/{dataset}: about {planned.num_nodes} nodes, {planned.num_edges} edges, {planned.num_classes} classes"
+    if planned.owner is not None:
+        return _of_federation(f"{family}/{dataset}", None, f"{family}-{dataset}", found, planned)
+    return Data(f"{family}/{dataset}", None, dataset, found, people=planned.num_nodes)
+
+
+def _of_collection(path: Path, parameters: Mapping[str, object]) -> Data:
+    from fedgraph import data
+    from fedgraph.data.own import given_graphs
+
+    loaded = data.load("own/graphs", path=path, parameters=parameters)
+    assert isinstance(loaded, GraphCollection)
+    counts = np.bincount(loaded.labels, minlength=2)
+    if int(counts.min()) < FEWEST_OF_A_CLASS:
+        named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts.tolist(), strict=False)]
+        raise ScenarioError(
+            f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {FEWEST_OF_A_CLASS} "
+            "graphs or more, since some train and others test"
+        )
+    return Data(
+        name="own/graphs",
+        path=path,
+        title=path.resolve().name,
+        found=loaded.provenance.detail,
+        graph=given_graphs.rows_of(loaded),
+        people=len(loaded.graphs),
+        collection=loaded,
+        owners=loaded.owner is not None,
+        least_class=int(counts.min()),
+    )
+
+
+def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> Data:
+    """``ScenarioError`` for a single client: nobody is there to join."""
+    owner = graph.owner
+    assert owner is not None
+    clients = len(graph.owner_names)
+    if clients < 2:
+        raise ScenarioError(f"--federation: {found}; allowed: two clients or more (one graph is --graph)")
+    arcs = graph.adjacency.tocoo()
+    crossing = int((owner[arcs.coords[0]] != owner[arcs.coords[1]]).sum()) // 2
+    kept = graph if path is not None else None
+    return Data(name, path, title, found, clients, bool(graph.masks), crossing, kept, graph.num_nodes)

@@ -12,7 +12,7 @@ import yaml
 from fedgraph.cells.cell import Kind
 from fedgraph.commands import base as cli
 from fedgraph.report.chance import LARGEST_DELTA
-from fedgraph.runs import fitting, probe
+from fedgraph.runs import probe
 from fedgraph.scenario import read
 from fedgraph.scenario.wanted import delta_for
 
@@ -116,7 +116,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, float]]:
     def tried(stages: object, *_: object) -> dict[Kind, probe.Tried]:
         return {cell.kind: probe.Tried(takes["cell"]) for stage in stages for cell in stage.cells}  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(fitting.probe, "probe_kinds", tried)
+    monkeypatch.setattr(probe, "probe_kinds", tried)
     return takes
 
 

@@ -40,13 +40,13 @@ def test_geom_gcn_as_it_should_be(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "part"),
     [
-        ("2\t0\n", "2\t-1\n", ":4: 2 and -1; allowed: node ids 0 … 2"),
-        ("2\t0\n", "2\t3\n", ":4: 2 and 3; allowed: node ids 0 … 2"),
-        ("2\t0\n", "2\n", ":4: '2'; allowed: two node ids"),
+        ("2\t0\n", "2\t-1\n", ":4: found -1; allowed: whole numbers 0 … 2"),
+        ("2\t0\n", "2\t3\n", ":4: found 3; allowed: whole numbers 0 … 2"),
+        ("2\t0\n", "2\n", ":4: 1 cells in '2'; allowed: 2 numbers"),
         ("2\t0\n", "2\t0.5\n", ":4: "),
         ("2\t0\n", "2\t" + "9" * 30 + "\n", ":4: "),
         ("2\t0\n", "", "is not the published data set"),
-        ("2\t0\n", "2\té\n", "not ASCII text"),
+        ("2\t0\n", "2\té\n", ":4: found '2,é'; allowed"),
         ("1\t0,0,1\t1", "1\t0,0,1\t2", ":3: label 2; allowed: 0 … 1"),
         ("1\t0,0,1\t1", "1\t0,0\t1", ":3: 2 features"),
         ("1\t0,0,1\t1", "1\t0,0,7\t1", ":3: 3 features from 0 to 7"),

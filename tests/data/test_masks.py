@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedgraph import data, seeds
-from fedgraph.data.base import masks, splits
+from fedgraph.data.base import splits
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks
 from fedgraph.worlds import protocols
@@ -72,12 +72,12 @@ def test_masks_travel_with_the_nodes(library: Graph) -> None:
 
 def test_own_masks_are_read_and_checked() -> None:
     train, test = np.array([1, 1, 0, 0]), np.array([0, 0, 0, 1])
-    (one,) = masks.read(packed(train_mask=train, test_mask=test), "x", 4)
+    (one,) = splits.read_masks(packed(train_mask=train, test_mask=test), "x", 4)
     assert (one.train.tolist(), one.validation.tolist(), one.test.tolist()) == ([0, 1], [], [3])
     several = np.stack([train, 1 - train], axis=1)
-    found = masks.read(packed(train_mask=several, test_mask=1 - several), "x", 4)
+    found = splits.read_masks(packed(train_mask=several, test_mask=1 - several), "x", 4)
     assert [m.train.tolist() for m in found] == [[0, 1], [2, 3]]
-    assert masks.read(packed(labels=train), "x", 4) == ()
+    assert splits.read_masks(packed(labels=train), "x", 4) == ()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_own_masks_are_read_and_checked() -> None:
 )
 def test_wrong_masks_are_one_clear_line(members: dict[str, np.ndarray], said: str) -> None:
     with pytest.raises(DataError, match=said):
-        masks.read(packed(**members), "mine.npz", 4)
+        splits.read_masks(packed(**members), "mine.npz", 4)
 
 
 def test_own_npz_with_masks(tmp_path: Path, library: Graph) -> None:

@@ -19,6 +19,7 @@ from fedgraph.commands.base import main
 from fedgraph.methods.base import Budget, Offers, kinds
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.scenario import draft, schema
+from fedgraph.scenario import wanted as wishes
 from fedgraph.tasks.base import grid
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
@@ -75,8 +76,8 @@ def test_it_is_in_the_schema(own: str) -> None:
 
 @pytest.mark.parametrize("clients", [0, 3])
 def test_it_is_drafted(own: str, clients: int) -> None:
-    data = draft.Data("embedded/library", None, "x", "found", clients)
-    wanted = draft.Wanted(data, "node", draft.TRUST[:1], (1.0,), None, None)
+    data = wishes.Data("embedded/library", None, "x", "found", clients)
+    wanted = wishes.Wanted(data, "node", wishes.TRUST[:1], (1.0,), None, None)
     assert f"- {{method: {own}, label: My own}}" in draft.text(wanted, Path())
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from fedgraph.cells.cell import Cell
 from fedgraph.privacy.trust import Trust
-from fedgraph.runs.console import Console
-from fedgraph.runs.pace import Pace
+from fedgraph.runs.console import Console, Pace
 from fedgraph.worlds.world import trusting
 
 

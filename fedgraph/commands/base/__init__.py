@@ -1,5 +1,6 @@
 """The command ``fedgraph``: ``fedgraph COMMAND …``. Each command is one file of ``fedgraph/commands``.
 
+Files that a command writes are whole or not there, and never replace something without being asked.
 Exit status: 0 on success; 2 with one line on stderr where a file or an option is wrong; 1 otherwise.
 """
 
@@ -7,8 +8,10 @@ import argparse
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from fedgraph import plugins
@@ -119,3 +122,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+def require_free(path: Path, replace: bool = False) -> None:
+    """``ScenarioError`` where ``path`` is a folder, or a file that nobody asked to replace."""
+    if path.exists() and (path.is_dir() or not replace):
+        what = "is a folder" if path.is_dir() else "exists already; say --force to replace it"
+        raise ScenarioError(f"{path}: {what}")
+    above = next((p for p in path.absolute().parents if p.exists()), None)
+    if above is not None and not above.is_dir():
+        raise ScenarioError(f"{path}: cannot be written: {above} is not a folder")
+
+
+def write_new(path: Path, content: bytes, replace: bool = False) -> None:
+    """``content`` as ``path``. ``ScenarioError`` where the file is there and ``replace`` is not said, or cannot be written."""
+    require_free(path, replace)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            os.chmod(name, 0o644)
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be written: {error.strerror or error}") from error

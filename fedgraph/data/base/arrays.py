@@ -3,18 +3,22 @@
 import gzip
 import io
 import json
+import math
 import warnings
 import zlib
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
-from fedgraph.data.base import npz
-from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base import npz, published, tables
+from fedgraph.data.base.files import Faults, RawFiles
+from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 from fedgraph.types import Masks as Masks
 
+LARGEST = 2**53  # whole numbers beyond it are not held exactly
 _DAMAGED = (ValueError, OSError, EOFError, KeyError, TypeError, OverflowError, MemoryError, SyntaxError, zlib.error)
 
 
@@ -29,53 +33,58 @@ def text(raw: RawFiles, name: str) -> bytes:
         raise DataError(f"{raw.folder / name}: not a whole gzip file ({error})") from error
 
 
-def numbers(raw: RawFiles, name: str, columns: int | None = None, skip: int = 0) -> np.ndarray:
-    """float64 [rows, columns] from comma-separated numbers. columns: None takes those of the first line. skip: header lines.
+def numbers(raw: RawFiles, name: str, columns: int | None = None, skip: int = 0, blanks: bool = False) -> np.ndarray:
+    """float64 [rows, columns] from numbers that are split by commas; empty lines at the end are left out.
 
-    Raises ``DataError`` naming file, line, what was found and what is allowed.
+    columns: None takes those of the first line. skip: header lines. blanks: white space splits numbers, too.
+
+    Raises ``DataError`` that lists all faults with file, line, what was found and what is allowed.
     """
     lines = text(raw, name).split(b"\n")[skip:]
+    if blanks:
+        lines = [b",".join(line.replace(b",", b" ").split()) for line in lines]
     while lines and not lines[-1].strip():
         lines.pop()
     wanted = columns or (lines[0].count(b",") + 1 if lines else 1)
-    joined = b",".join(lines)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)  # numpy's way to say that some text is no number
         try:
-            found = np.fromstring(joined.decode("ascii"), dtype=np.float64, sep=",")
+            found = np.fromstring(b",".join(lines).decode("ascii"), dtype=np.float64, sep=",")
         except (UnicodeDecodeError, DeprecationWarning, ValueError):
             found = np.zeros(0)
-    if found.size != wanted * len(lines) or any(line.count(b",") + 1 != wanted for line in lines):
-        raise _first_wrong(raw, name, lines, wanted, skip)
+    faults, file = Faults(), str(raw.folder / name)
+    whole_table = found.size == wanted * len(lines) and all(line.count(b",") + 1 == wanted for line in lines)
+    for number, line in enumerate([] if whole_table else lines, 1 + skip):
+        shown = line[:60].decode("utf-8", "replace")
+        cells = shown.split(",") if line.strip() else []
+        if line.count(b",") + bool(cells) != wanted:
+            faults.note(f"{file}:{number}", f"{len(cells)} cells in {shown!r}; allowed: {wanted} numbers")
+        elif any(math.isnan(tables.number_in(cell.decode("utf-8", "replace"))) for cell in line.split(b",")):
+            faults.note(f"{file}:{number}", f"found {shown!r}; allowed: {wanted} finite numbers")
+    faults.refuse()
+    if not whole_table:
+        raise DataError(f"{file}: not a table of numbers; allowed: {wanted} numbers a line, with commas between")
     table = found.reshape(len(lines), wanted)
-    if not np.isfinite(table).all():
-        line = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0]) + 1 + skip
-        raise DataError(f"{raw.folder / name}:{line}: found NaN or infinity; allowed: finite numbers")
+    for line in np.flatnonzero(~np.isfinite(table).all(axis=1)):
+        faults.note(f"{file}:{line + 1 + skip}", "found NaN or infinity; allowed: finite numbers")
+    faults.refuse()
     return table
 
 
-def _first_wrong(raw: RawFiles, name: str, lines: list[bytes], wanted: int, skip: int) -> DataError:
-    for number, line in enumerate(lines, 1 + skip):
-        cells = line.split(b",")
-        shown = line[:60].decode("utf-8", "replace")
-        if len(cells) != wanted:
-            return DataError(f"{raw.folder / name}:{number}: {len(cells)} cells in {shown!r}; allowed: {wanted} numbers")
-        for cell in cells:
-            try:
-                float(cell)
-            except ValueError:
-                return DataError(f"{raw.folder / name}:{number}: found {shown!r}; allowed: {wanted} numbers")
-    return DataError(f"{raw.folder / name}: not a table of numbers; allowed: {wanted} numbers a line, with commas between")
+def whole(
+    table: np.ndarray, below: int | None, raw: RawFiles, name: str, skip: int = 0, least: int | None = 0, what: str = ""
+) -> np.ndarray:
+    """int64, the same numbers. what: they count.
 
-
-def whole(table: np.ndarray, below: int, raw: RawFiles, name: str, skip: int = 0, least: int = 0) -> np.ndarray:
-    """int64, the same numbers; ``DataError`` for one that is not whole, or outside ``least`` … ``below`` − 1."""
-    wrong = (table % 1 != 0) | (table < least) | (table >= below)
-    if wrong.any():
-        place = np.argwhere(wrong)[0]
-        value = table[tuple(place)]
-        line = int(place[0]) + 1 + skip
-        raise DataError(f"{raw.folder / name}:{line}: found {value:g}; allowed: whole numbers {least} … {below - 1}")
+    ``DataError`` lists those that are not whole, or outside ``least`` … ``below`` − 1 (None: no limit).
+    """
+    low, high = (-LARGEST if least is None else least), (LARGEST if below is None else below)
+    limits = "" if least is None else f" ≥ {least}" if below is None else f" {least} … {below - 1}"
+    faults = Faults()
+    for place in np.argwhere((table % 1 != 0) | (table < low) | (table >= high)):
+        found = f"found {table[tuple(place)]:.12g}; allowed: whole numbers{limits}{what and f', the {what}'}"
+        faults.note(f"{raw.folder / name}:{place[0] + 1 + skip}", found)
+    faults.refuse()
     return np.asarray(table, dtype=np.int64)
 
 
@@ -149,3 +158,18 @@ def of_classes(graph: Graph, least: int) -> Graph:
 def masks(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[Masks, ...]:
     """One published split from ids in any order."""
     return (Masks(*(np.unique(part).astype(np.int64) for part in (train, validation, test))),)
+
+
+def read_gnn_benchmark(data: published.Published, raw: RawFiles) -> Graph:
+    """CitationFull, Coauthor and Amazon, each in one ``.npz``; attributes are binarised.
+
+    Raises ``DataError`` when its counts are not the published ones.
+
+    The checksum is recorded, not demanded: copies in circulation hold equal arrays in different bytes (compressed or not,
+    with or without the text fields).
+    """
+    (file,) = data.files
+    adjacency, attributes, labels = npz.read(raw.read(file), str(raw.folder / file))
+    arcs = sp.coo_array(adjacency)
+    features = feature_matrix(attributes, binarise=True)
+    return published.graph(data, raw, (arcs.row, arcs.col), features, labels, features_from_edges=False)

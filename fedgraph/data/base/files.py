@@ -1,5 +1,7 @@
 """Raw files on disk: where they are looked for, how they are verified, how they reach the user's cache."""
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import os
@@ -15,6 +17,7 @@ from fedgraph.errors import DataError
 from fedgraph.types import Provenance
 
 MOST_BYTES = 8 * 1024**3  # of one file
+MOST_FAULTS = 8  # that one message lists
 _PATIENCE = 5.0  # seconds to wait for a host before it counts as out of reach
 
 
@@ -136,3 +139,23 @@ def _knock(url: str) -> None:
     if address.hostname and not urllib.request.getproxies():
         port = address.port or (80 if address.scheme == "http" else 443)
         socket.create_connection((address.hostname, port), timeout=_PATIENCE).close()
+
+
+class Faults:
+    """Collects lines of the form ``file:line: found; allowed``."""
+
+    def __init__(self) -> None:
+        self._first: list[str] = []
+        self._count = 0
+
+    def note(self, where: str, sentence: str) -> None:
+        """One more fault. where: ``file`` or ``file:line``."""
+        self._count += 1
+        if self._count <= MOST_FAULTS:
+            self._first.append(f"{where}: {sentence}")
+
+    def refuse(self) -> None:
+        """``DataError`` that lists the first of them and counts the others; nothing where there are none."""
+        if self._count:
+            more = self._count - len(self._first)
+            raise DataError("\n".join([*self._first, *([f"… and {more:,} more of this kind"] if more else [])]))

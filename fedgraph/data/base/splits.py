@@ -1,4 +1,4 @@
-"""Divides nodes into those that train and those that test.
+"""Divides nodes into those that train and those that test, or reads the division that came with a graph.
 
 The *inductive* split cuts the graph in two before anything private happens: training sees the graph on the training nodes,
 testing the graph on the test nodes, and edges between them exist for neither. It is the setting of DPAR (Zhang et al. 2024,
@@ -7,12 +7,16 @@ whole parts of a balanced cut of the graph are taken, as DPAR's released code do
 spectral bisection). Parts are made of communities, so training and test then differ in their classes.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.data.base import npz, tables
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks
 
+NAMES = ("train_mask", "val_mask", "test_mask")
 NUM_PARTS = 9  # of DPAR's released code
 POWER_STEPS = 300  # an approximate second eigenvector orders well enough
 
@@ -103,3 +107,34 @@ def _spectral_order(adjacency: sp.csr_array, rng: np.random.Generator) -> np.nda
     outside = np.flatnonzero(component != largest)
     ordered = inside[np.argsort(vector / root, kind="stable")]
     return np.concatenate([ordered, outside[np.argsort(component[outside], kind="stable")]])
+
+
+def read_masks(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
+    """The splits of the archive ``content``, called ``name`` in messages: 0/1, [n], or [n, k] for k splits.
+
+    No such member: none. Raises ``DataError`` for anything else.
+    """
+    members = npz.members(content, name, NAMES)
+    if not members:
+        return ()
+    if lacking := [key for key in ("train_mask", "test_mask") if key not in members]:
+        raise DataError(f"{name}: holds {', '.join(members)} and no {lacking[0]}; a split needs train_mask and test_mask")
+    shape = members["train_mask"].shape
+    for key, mask in members.items():
+        fits = mask.shape == shape and mask.ndim in (1, 2) and mask.shape[0] == num_nodes
+        if not fits or not np.isin(mask, (0, 1)).all():
+            raise DataError(
+                f"{name}: {key} of shape {mask.shape}; allowed: 0 or 1 for each of {num_nodes} nodes, all masks alike"
+            )
+    columns = [members.get(key, np.zeros(shape)).astype(bool).reshape(num_nodes, -1) for key in NAMES]
+    found = tuple(Masks(*(np.flatnonzero(column[:, k]) for column in columns)) for k in range(columns[0].shape[1]))
+    for split in found:
+        split.check(num_nodes, name)
+    return found
+
+
+def of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[Masks, ...]:
+    """The one split that puts node ``i`` into ``parts[i]``; ``name`` is the file, for messages."""
+    found = Masks(*(np.array(sorted(i for i, p in parts.items() if p == part), dtype=np.int64) for part in tables.PARTS))
+    found.check(num_nodes, name)
+    return (found,)

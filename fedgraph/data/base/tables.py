@@ -13,17 +13,19 @@ Empty lines are skipped. Every error is a ``DataError`` of lines ``file:line: fo
 
 import csv
 import io
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedgraph.data.base.faults import Faults
+from fedgraph.data.base.files import Faults
 from fedgraph.errors import DataError
 
 PARTS = ("train", "validation", "test")  # of a masks file
 OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars"}  # what a table may be split by that is no CSV
+LARGEST = float(np.finfo(np.float32).max)
 MOST_CHARACTERS = 60  # of a cell or a header, in a message
 
 _SIDES = ("", "1", "2", "_1", "_2", "_id")
@@ -49,7 +51,7 @@ def feature_table(content: bytes, name: str) -> FeatureTable:
     """The texts of a features file. ``DataError`` lists rows of unlike length and second rows of a node; or says: no node."""
     given = read_lines(content, name, least=1)
     names: tuple[str, ...] = ()
-    if len(given[0][1]) > 1 and not any(_is_number(cell) for cell in given[0][1][1:]):
+    if len(given[0][1]) > 1 and not any(np.isfinite(number_in(cell)) for cell in given[0][1][1:]):
         names, given = tuple(given[0][1][1:]), given[1:]
     if not given:
         raise DataError(f"{name}: a header but no nodes; allowed: one line per node")
@@ -96,10 +98,10 @@ def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarra
     ends: list[tuple[int, int]] = []
     more, faults = 0, Faults()
     needed = "two node ids a line, or the header source,target alone for a graph without edges"
-    for number, cells in _skip_header(read_lines(content, name, least=2, needed=needed), rows, columns=2):
+    for number, cells in without_header(read_lines(content, name, least=2, needed=needed), rows, columns=2):
         for cell in cells[:2]:
             if cell not in rows:
-                faults.note(f"{name}:{number}", _unknown(cell, rows, number))
+                faults.note(f"{name}:{number}", unknown(cell, rows, number))
         ends.append((rows.get(cells[0], 0), rows.get(cells[1], 0)))
         more = max(more, len(cells) - 2)
     faults.refuse()
@@ -107,7 +109,8 @@ def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarra
     return table[:, 0], table[:, 1], more
 
 
-def _unknown(node: str, rows: Mapping[str, int], number: int) -> str:
+def unknown(node: str, rows: Mapping[str, int], number: int) -> str:
+    """The sentence about an id that no node has, in line ``number``."""
     header = ", or a header whose columns of ids have a name such as id, node or person" if number == 1 else ""
     return f"unknown node {node[:MOST_CHARACTERS]!r}; allowed: the {len(rows)} ids of the features file{header}"
 
@@ -125,10 +128,10 @@ def label_words(content: bytes, name: str, rows: Mapping[str, int], column: str 
     if column and column not in named:
         raise DataError(f"{name}: there is no column {column!r}; found: {', '.join(named) or 'no header'}")
     place, faults = 1 + (named.index(column) if column else 0), Faults()
-    for number, cells in _skip_header(read_lines(content, name, least=2), rows, columns=1):
+    for number, cells in without_header(read_lines(content, name, least=2), rows, columns=1):
         where = f"{name}:{number}"
         if cells[0] not in rows:
-            faults.note(where, _unknown(cells[0], rows, number))
+            faults.note(where, unknown(cells[0], rows, number))
         elif rows[cells[0]] in given:
             faults.note(where, f"node {cells[0]!r} has a second label; allowed: one")
         elif len(cells) <= place:
@@ -143,10 +146,10 @@ def parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
     """Row → the part of the split that a masks file puts it in."""
     found: dict[int, str] = {}
     faults = Faults()
-    for number, cells in _skip_header(read_lines(content, name, least=2), rows, columns=1):
+    for number, cells in without_header(read_lines(content, name, least=2), rows, columns=1):
         where, part = f"{name}:{number}", cells[1]
         if cells[0] not in rows:
-            faults.note(where, _unknown(cells[0], rows, number))
+            faults.note(where, unknown(cells[0], rows, number))
         elif part not in PARTS:
             faults.note(where, f"part {part!r}; allowed: {', '.join(PARTS)}")
         elif found.setdefault(rows[cells[0]], part) != part:
@@ -155,7 +158,7 @@ def parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
     return found
 
 
-def headed(content: bytes, name: str, needed: Sequence[str]) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def headed(content: bytes, name: str, needed: Sequence[str] = ()) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """(names of the columns, the lines after the header with their numbers), each line as wide as the header.
 
     ``DataError`` lists the lines of other widths, or says which needed columns the header lacks.
@@ -216,7 +219,7 @@ def read_lines(content: bytes, name: str, least: int, needed: str = "at least on
     return found
 
 
-def _skip_header(
+def without_header(
     lines: Iterable[tuple[int, list[str]]], rows: Mapping[str, int], columns: int
 ) -> Iterator[tuple[int, list[str]]]:
     """Leave out a first line whose first ``columns`` cells are column names and not nodes."""
@@ -226,9 +229,12 @@ def _skip_header(
         yield number, cells
 
 
-def _is_number(cell: str) -> bool:
+def number_in(cell: str) -> float:
+    """The finite number in ``cell`` (as float32 holds it), NaN where there is none."""
+    if "_" in cell:  # Python reads 1_0 as 10; nobody else does
+        return math.nan
     try:
-        float(cell)
+        value = float(cell)
     except ValueError:
-        return False
-    return "_" not in cell  # Python reads 1_0 as 10; nobody else does
+        return math.nan
+    return value if math.isfinite(value) and abs(value) <= LARGEST else math.nan

@@ -11,14 +11,15 @@ Every error is a ``DataError`` of the form ``file:line: found; allowed``. Empty 
 
 import numpy as np
 
-from fedgraph.data.base.faults import Faults
-from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base import arrays
+from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.errors import DataError
 
 
 def arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
     """int64 [m, 2], counted from 0. owner: of :func:`indicator`."""
-    found = _whole(raw, file, 2, 1, owner.size, "nodes of the graph indicator")
+    given = arrays.numbers(raw, file, 2, blanks=True)
+    found = arrays.whole(given, owner.size + 1, raw, file, least=1, what="nodes of the graph indicator")
     ends = found - 1
     faults = Faults()
     for line in np.flatnonzero(owner[ends[:, 0]] != owner[ends[:, 1]]):
@@ -31,7 +32,7 @@ def arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
 
 def indicator(raw: RawFiles, file: str) -> np.ndarray:
     """int64 [nodes]: each node's graph, counted from 0, never falling and without a gap."""
-    found = _whole(raw, file, 1, 1, None, "graphs")[:, 0]
+    found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=1)
     if not found.size:
         raise DataError(f"{raw.folder / file}: empty; allowed: one line per node")
     steps = np.diff(found, prepend=0)
@@ -45,18 +46,20 @@ def indicator(raw: RawFiles, file: str) -> np.ndarray:
 
 def classes(raw: RawFiles, file: str, num_graphs: int) -> np.ndarray:
     """int64 [graphs]: each graph's class, as written."""
-    return _as_many(raw, file, _whole(raw, file, 1, None, None, "")[:, 0], num_graphs, "graphs")
+    found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=None)
+    return _as_many(raw, file, found, num_graphs, "graphs")
 
 
 def kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int | None) -> np.ndarray:
     """int64 [nodes] in 0 … num_kinds − 1; any whole numbers where nobody knows how many kinds there are."""
-    low, high = (None, None) if num_kinds is None else (0, num_kinds - 1)
-    return _as_many(raw, file, _whole(raw, file, 1, low, high, "kinds of nodes")[:, 0], num_nodes, "nodes")
+    given = arrays.numbers(raw, file, 1, blanks=True)[:, 0]
+    found = arrays.whole(given, num_kinds, raw, file, least=None if num_kinds is None else 0, what="kinds of nodes")
+    return _as_many(raw, file, found, num_nodes, "nodes")
 
 
 def attributes(raw: RawFiles, file: str, num_nodes: int, width: int | None) -> np.ndarray:
     """float64 [nodes, width], finite. width: None: as in the first line."""
-    return _as_many(raw, file, _numbers(raw, file, width), num_nodes, "nodes")
+    return _as_many(raw, file, arrays.numbers(raw, file, width, blanks=True), num_nodes, "nodes")
 
 
 def _as_many(raw: RawFiles, file: str, found: np.ndarray, wanted: int, what: str) -> np.ndarray:
@@ -64,46 +67,3 @@ def _as_many(raw: RawFiles, file: str, found: np.ndarray, wanted: int, what: str
         allowed = f"{wanted}, one for each of the {what} of the indicator"
         raise DataError(f"{raw.folder / file}: {len(found)} lines; allowed: {allowed}")
     return found
-
-
-def _whole(raw: RawFiles, file: str, columns: int, low: int | None, high: int | None, what: str) -> np.ndarray:
-    """int64 [lines, columns] in low … high (None: no limit)."""
-    found = _numbers(raw, file, columns)
-    least, most = (-(2**53) if low is None else low), (2**53 if high is None else high)
-    limits = "" if low is None else f" {low} … {high}, the {what}" if high is not None else f" ≥ {low}"
-    faults = Faults()
-    for line, column in np.argwhere((found != np.rint(found)) | (found < least) | (found > most)):
-        faults.note(f"{raw.folder / file}:{line + 1}", f"{found[line, column]:.12g}; allowed: whole numbers{limits}")
-    faults.refuse()
-    return found.astype(np.int64)
-
-
-def _numbers(raw: RawFiles, file: str, columns: int | None) -> np.ndarray:
-    """float64 [lines, columns], finite. columns: None: as in the first line."""
-    cells = [line.replace(b",", b" ").split() for line in raw.read(file).split(b"\n")]
-    while cells and not cells[-1]:
-        cells.pop()
-    width = columns if columns is not None else len(cells[0]) if cells else 1
-    faults = Faults()
-    for number, line in enumerate(cells, start=1):
-        if len(line) != width:
-            faults.note(f"{raw.folder / file}:{number}", f"numbers in this line: {len(line)}; allowed: {width} in every line")
-    faults.refuse()
-    try:
-        found = np.array(cells, dtype=np.float64).reshape(-1, width)
-    except ValueError:
-        found = np.zeros((0, width))
-        for number, cell in ((i, c) for i, line in enumerate(cells, start=1) for c in line if not _is_number(c)):
-            faults.note(f"{raw.folder / file}:{number}", f"{cell[:40].decode(errors='replace')!r}; allowed: numbers")
-    for line, column in np.argwhere(~np.isfinite(found)):
-        faults.note(f"{raw.folder / file}:{line + 1}", f"{found[line, column]}; allowed: finite numbers")
-    faults.refuse()
-    return found
-
-
-def _is_number(cell: bytes) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

@@ -23,19 +23,16 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.data import base
-from fedgraph.data.base import masks as _masks
-from fedgraph.data.base import npz, tables
+from fedgraph.data.base import npz, splits, tables
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Cleaned, feature_matrix, undirected
-from fedgraph.data.own import columns, edge_columns, federation, graph_folders, graph_rows
+from fedgraph.data.own import columns, federation, given_graphs, graph_folders
 from fedgraph.data.own.columns import ColumnRules
-from fedgraph.data.own.detail import own_graph_detail
 from fedgraph.data.own.edge_columns import EdgeRules
 from fedgraph.data.own.given_graphs import CollectionRules
-from fedgraph.data.own.labels import ReadLabels, read_labels
+from fedgraph.data.own.one_graph import Given, graph_of_given
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph, GraphCollection, Names, Provenance
+from fedgraph.types import Graph, GraphCollection
 
 
 class CsvParams(ColumnRules, EdgeRules):
@@ -95,7 +92,7 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
         return federation.load(request.path, params)
     if isinstance(params, GraphsParams):
         found = graph_folders.load(request.path, params, params.label)
-        return graph_rows.rows_of(found) if params.rows else found
+        return given_graphs.rows_of(found) if params.rows else found
     if isinstance(params, CsvParams):
         return _from_csv(request.path, params)
     return _from_npz(request.path, base.validated(EdgeRules, request.parameters, f"own/{dataset}"))
@@ -116,14 +113,21 @@ def _from_npz(path: Path, rules: EdgeRules) -> Graph:
     if values.dtype.kind != "U" and values.size and int(values.min()) < -1:
         node = int(values.argmin())
         raise DataError(f"{path}: label of node {node} is {values[node]}; allowed: 0 or more, or -1 for unknown")
-    labels = read_labels(values.tolist(), str(path))
     arcs = sp.coo_array(adjacency)
     kept = arcs.data != 0
-    cleaned = undirected(arcs.row[kept], arcs.col[kept], values.size)
-    weighted = (f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else ()
-    graph = _graph(path, cleaned, feature_matrix(attributes), labels, raw, weighted, rules)
-    named = Names(classes=labels.classes)
-    return replace(graph, names=named, masks=_masks.read(raw.read(path.name), str(path), values.size))
+    given = Given(
+        name=f"own/{path.stem}",
+        title=f"own graph {path.name}",
+        one=arcs.row[kept],
+        two=arcs.col[kept],
+        rows=attributes,
+        words=values.tolist(),
+        where=str(path),
+        unused=(f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else (),
+        checksums=raw.checksums,
+        masks=splits.read_masks(raw.read(path.name), str(path), values.size),
+    )
+    return graph_of_given(given, rules)
 
 
 def _from_csv(path: Path, params: CsvParams) -> Graph:
@@ -155,45 +159,25 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
         words = tables.label_words(content, file, rows, params.label)
         named = tables.label_columns(content, file, rows)
         others = [f"column {one!r} of {params.labels}" for one in named if one != (params.label or named[0])]
-    labels = ReadLabels(np.full(len(rows), -1, dtype=np.int64), (), ())
-    if words:
-        labels = read_labels(words, str(path / (params.features if inside else params.labels)))
     masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
     parts = tables.parts(raw.read(masks), str(path / masks), rows) if masks else {}
     weights = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
-    cleaned = undirected(sources, targets, len(rows))
-    graph = _graph(path, cleaned, feature_matrix(read.matrix), labels, raw, (*weights, *others), params, read)
-    graph = replace(graph, names=Names(tuple(rows), read.names if table.names else (), labels.classes))
-    return replace(graph, masks=_masks.of_parts(parts, len(rows), str(path / masks))) if masks else graph
-
-
-def _graph(
-    path: Path,
-    cleaned: Cleaned,
-    features: sp.csr_array,
-    labels: ReadLabels,
-    raw: RawFiles,
-    unused: tuple[str, ...],
-    rules: EdgeRules,
-    read: columns.ReadColumns | None = None,
-) -> Graph:
-    """Put the parts together, and say in the provenance what was changed and what is not used."""
-    if features.shape[1] == 0:
-        raise DataError(f"{path}: nodes have no feature; allowed: one column or more (a constant 1 says nothing, and is one)")
-    names = read.names if read else tuple(f"column {k}" for k in range(features.shape[1]))
-    from_edges, seen = edge_columns.noticed(rules, features, cleaned.adjacency, names)
-    detail = own_graph_detail(f"own graph {path.name}", cleaned, labels, unused, (*(read.remarks if read else ()), *seen))
-    provenance = Provenance("own", detail, dict(raw.checksums))
-    scales = columns.own_scales(features, names, read.bounded if read else ())
-    return Graph(
+    told = Given(
         name=f"own/{path.stem}",
-        adjacency=cleaned.adjacency,
-        features=features,
-        labels=labels.numbers,
-        num_classes=len(labels.classes),
-        provenance=provenance,
-        columns_from_rows=(read is not None and read.from_rows) or (scales is not None and bool(scales.names)),
-        features_from_edges=from_edges,
-        nodes_from_edges=False,
-        columns=scales,
+        title=f"own graph {path.name}",
+        one=sources,
+        two=targets,
+        rows=read.matrix,
+        words=words or [None] * len(rows),
+        where=str(path / (params.features if inside else params.labels)) if words else str(path),
+        unused=(*weights, *others),
+        remarks=read.remarks,
+        from_rows=read.from_rows,
+        names=read.names,
+        ids=tuple(rows),
+        bounded=read.bounded,
+        checksums=raw.checksums,
+        masks=splits.of_parts(parts, len(rows), str(path / masks)) if masks else (),
     )
+    graph = graph_of_given(told, params, labelled=bool(words))
+    return graph if table.names else replace(graph, names=replace(graph.names, columns=()))

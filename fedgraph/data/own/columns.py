@@ -22,7 +22,8 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.data.base.faults import Faults
+from fedgraph.data.base.files import Faults
+from fedgraph.data.base.tables import number_in
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import Columns
@@ -31,7 +32,6 @@ TRUE, FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "fa
 MOST_NUMBERS = 64  # columns of numbers that are a table; more of them, mostly zeros and never negative, count words
 MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
 EPOCH = datetime.date(1970, 1, 1).toordinal()
-LARGEST = float(np.finfo(np.float32).max)
 
 
 class ColumnRules(Settings):
@@ -201,17 +201,6 @@ def scaled(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarra
         raise DataError(f"{where}: bounds {least:g} … {largest:g} hold nothing; allowed: the least value, then the largest")
     cut: np.ndarray = np.clip(values, least, largest)
     return (2.0 * cut - least - largest) / (largest - least)
-
-
-def number_in(cell: str) -> float:
-    """The finite number in ``cell`` (as float32 holds it), NaN where there is none."""
-    if "_" in cell:  # Python reads 1_0 as 10; nobody else does
-        return math.nan
-    try:
-        value = float(cell)
-    except ValueError:
-        return math.nan
-    return value if math.isfinite(value) and abs(value) <= LARGEST else math.nan
 
 
 def day_in(cell: str) -> float:

@@ -34,15 +34,13 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.data.base import federated, masks, npz, tables
+from fedgraph.data.base import federated, npz, splits, tables
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, undirected
-from fedgraph.data.own import between as own_between
 from fedgraph.data.own import named_tables
 from fedgraph.data.own.columns import own_scales
-from fedgraph.data.own.detail import changes_of
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import label_text
+from fedgraph.data.own.labels import changes_of, label_text
 from fedgraph.documents.lines import Source
 from fedgraph.documents.settings import Settings
 from fedgraph.documents.validation import validate
@@ -84,7 +82,7 @@ class Given:
     rows: dict[str, int]
     cleaned: Cleaned
     split: dict[int, str] = field(default_factory=dict)
-    between: own_between.Own = own_between.NOTHING
+    between: named_tables.Own = named_tables.NOTHING
 
 
 def load(path: Path, rules: EdgeRules) -> Graph:
@@ -115,7 +113,7 @@ def load(path: Path, rules: EdgeRules) -> Graph:
         given.append(_client(raws[-1], client.name, manifest.classes))
     graph = federated.join_owners("own/federation", [g.part for g in given], Provenance("own", ""))
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
-    graph, crossing = own_between.add_cross_edges(graph, [g.between for g in given], starts, names)
+    graph, crossing = named_tables.add_cross_edges(graph, [g.between for g in given], starts, names)
     columns = tuple(sorted({name for g in given for name in g.part.column_names}))
     from_edges, seen = noticed(rules, graph.features, graph.adjacency, columns)
     checksums = {f"{raw.folder.relative_to(path)}/{name}": sha for raw in raws for name, sha in raw.checksums.items()}
@@ -178,7 +176,7 @@ def _client(raw: RawFiles, name: str, classes: Sequence[str]) -> Given:
     if unknown:
         raise DataError(f"{folder}: label {unknown[0]!r}; allowed by {MANIFEST}: {', '.join(classes)}")
     given = replace(given, part=replace(given.part, classes=tuple(classes)))
-    return replace(given, split=_split(raw, given), between=own_between.read(raw, given.rows))
+    return replace(given, split=_split(raw, given), between=named_tables.read_between(raw, given.rows))
 
 
 def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
@@ -235,7 +233,7 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
 
 def _npz_split(content: bytes, file: str, num_nodes: int) -> dict[int, str]:
     """Row → part, of the masks that an ``.npz`` may hold; ``DataError`` where it holds several splits."""
-    found = masks.read(content, file, num_nodes)
+    found = splits.read_masks(content, file, num_nodes)
     if len(found) > 1:
         raise DataError(f"{file}: its masks are {len(found)} splits; allowed: one, of shape [{num_nodes}]")
     return {
@@ -275,4 +273,4 @@ def _joined_split(given: Sequence[Given], starts: np.ndarray, path: Path, names:
     if not all(brought):
         raise DataError(f"{path}: client {names[brought.index(False)]!r} has no masks but others have; allowed: all or none")
     every = [(int(start) + row, part) for own, start in zip(given, starts, strict=False) for row, part in own.split.items()]
-    return masks.of_parts(dict(every), int(starts[-1]), str(path))
+    return splits.of_parts(dict(every), int(starts[-1]), str(path))

@@ -20,8 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from fedgraph.data.base import tables, tu_files
-from fedgraph.data.base.faults import Faults
-from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.own import graphml
 from fedgraph.data.own.given_graphs import CollectionRules, GivenGraph, collection_of, side_by_side
 from fedgraph.errors import DataError

@@ -8,7 +8,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from fedgraph.data.base.faults import Faults
+from fedgraph.data.base.files import Faults
 from fedgraph.data.own.given_graphs import GivenGraph
 from fedgraph.errors import DataError
 

@@ -1,127 +1,72 @@
-"""Tables of one's own federation beyond ``base.tables``: features with names, Parquet files, and PyG objects without pickle."""
+"""Files of one's own federation beyond ``base.tables``: features with names, Parquet, PyG objects without pickle.
+
+Edges between clients join nodes that are known to others by hashes (``ids.csv``, ``cross.csv``).
+"""
 
 from __future__ import annotations
 
-import csv
 import io
-import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base import tables
-from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.files import Faults, RawFiles
+from fedgraph.data.base.structure import from_edges
 from fedgraph.errors import DataError
+from fedgraph.types import Graph
 
 if TYPE_CHECKING:
     import torch
 
 Named = tuple[dict[str, int], np.ndarray, np.ndarray, tuple[str, ...], np.ndarray]
 LONG = ("id", "feature", "value")
-_LARGEST = float(np.finfo(np.float32).max)
 
 
 def named_features(content: bytes, name: str) -> Named:
     """(node id → row, rows [k], columns [k], column names, float32 values [k]) of a CSV with a header.
 
     Wide: ``id,<name>,…``, a line per node. Sparse: exactly ``id,feature,value``, a line per value; where feature and value are
-    empty, the line names a node without any feature. Raises ``DataError`` with file and line.
+    empty, the line names a node without any feature. Raises ``DataError`` that lists all faults with file and line.
     """
-    lines = _lines(content, name)
-    header = [cell.strip() for cell in lines[0]]
-    if len(header) < 2 or not all(header):
+    head, lines = tables.headed(content, name)
+    unnamed = all(np.isfinite(tables.number_in(h)) for h in head[1:]) and head[0].casefold() not in tables.COLUMN_NAMES
+    if len(head) < 2 or unnamed:
         raise DataError(
-            f"{name}:1: found {header}; the first line names the columns, split by commas: id, then one name per feature"
+            f"{name}:1: found {head[:6]}; the first line names the columns, split by commas: id, then one name per feature"
         )
-    if len(set(header)) != len(header):
-        twice = next(h for h in header if header.count(h) > 1)
-        raise DataError(f"{name}:1: column {twice!r} is named twice; allowed: each once")
-    if all(_number(h) is not None for h in header[1:]) and header[0].casefold() not in tables.COLUMN_NAMES:
-        raise DataError(f"{name}:1: found {header[:6]}; the first line names the columns: id, then one name per feature")
-    sparse = tuple(h.casefold() for h in header) == LONG
-    return _long(lines, name) if sparse else _wide(lines, header, name)
-
-
-def _wide(lines: list[list[str]], header: list[str], name: str) -> Named:
     rows: dict[str, int] = {}
-    where, columns, values = [], [], []
-    for number, cells in enumerate(lines[1:], start=2):
-        if not any(c.strip() for c in cells):
-            continue
-        if len(cells) != len(header):
-            raise DataError(f"{name}:{number}: {len(cells)} columns; allowed: {len(header)}, as the first line names")
-        node = cells[0].strip()
-        if not node or node in rows:
-            raise DataError(f"{name}:{number}: node {node!r} is {'empty' if not node else 'there twice'}; allowed: each once")
-        rows[node] = len(rows)
-        for column, cell in enumerate(cells[1:]):
-            value = _number(cell)
-            if value is None:
-                raise DataError(f"{name}:{number}: {header[column + 1]} is {cell.strip()!r}; allowed: a finite number")
-            if value:
-                where.append(rows[node])
-                columns.append(column)
-                values.append(value)
-    return _named(rows, where, columns, tuple(header[1:]), values, name)
-
-
-def _long(lines: list[list[str]], name: str) -> Named:
-    rows: dict[str, int] = {}
-    position: dict[str, int] = {}
-    where, columns, values = [], [], []
-    seen: set[tuple[int, int]] = set()
-    for number, cells in enumerate(lines[1:], start=2):
-        cells = [c.strip() for c in cells]
-        if not any(cells):
-            continue
-        if len(cells) != 3 or not cells[0]:
-            raise DataError(f"{name}:{number}: found {cells}; allowed: id, feature, value")
-        row = rows.setdefault(cells[0], len(rows))
-        if not cells[1] and not cells[2]:
-            continue
-        value = _number(cells[2])
-        if value is None or not cells[1]:
-            raise DataError(f"{name}:{number}: feature {cells[1]!r} is {cells[2]!r}; allowed: a name and a finite number")
-        column = position.setdefault(cells[1], len(position))
-        if (row, column) in seen:
-            raise DataError(f"{name}:{number}: node {cells[0]!r} has feature {cells[1]!r} twice; allowed: once")
-        seen.add((row, column))
-        where.append(row)
-        columns.append(column)
-        values.append(value)
-    return _named(rows, where, columns, tuple(position), values, name)
-
-
-def _named(
-    rows: dict[str, int], where: list[int], columns: list[int], names: tuple[str, ...], values: list[float], name: str
-) -> Named:
+    found: dict[tuple[int, str], float] = {}
+    faults = Faults()
+    sparse = tuple(h.casefold() for h in head) == LONG
+    for number, (node, *cells) in lines:
+        where, known = f"{name}:{number}", node in rows
+        row = rows.setdefault(node, len(rows))
+        if not node:
+            faults.note(where, "a node without an id; allowed: any text")
+        elif known and not sparse:
+            faults.note(where, f"node {node!r} is there twice; allowed: each once")
+        for column, cell in [tuple(cells)] if sparse else zip(head[1:], cells, strict=True):
+            value = tables.number_in(cell)
+            if sparse and not column and not cell:
+                continue
+            if not column or np.isnan(value):
+                faults.note(where, f"{column or 'a feature without a name'} is {cell!r}; allowed: a name and a finite number")
+            elif sparse and (row, column) in found:
+                faults.note(where, f"node {node!r} has feature {column!r} twice; allowed: once")
+            elif value or sparse:
+                found[row, column] = value
+    faults.refuse()
     if not rows:
         raise DataError(f"{name}: a header but no nodes; allowed: one line per node")
-    return rows, np.array(where, np.int64), np.array(columns, np.int64), names, np.array(values, np.float32)
-
-
-def _lines(content: bytes, name: str) -> list[list[str]]:
-    try:
-        lines = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name}: byte {error.start} is not UTF-8; a pickle is refused") from error
-    except csv.Error as error:
-        raise DataError(f"{name}: {error}; allowed: comma-separated text") from error
-    if not lines:
-        raise DataError(f"{name}: empty; allowed: a header and one line per node")
-    return lines
-
-
-def _number(cell: str) -> float | None:
-    """The finite float32 in ``cell``, or None."""
-    if "_" in cell:  # Python reads 1_0 as 10; nobody else does
-        return None
-    try:
-        value = float(cell)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and abs(value) <= _LARGEST else None
+    names = tuple(dict.fromkeys(column for _, column in found)) if sparse else tuple(head[1:])
+    place = {column: number for number, column in enumerate(names)}
+    set_rows, columns = np.array([(row, place[column]) for row, column in found], np.int64).reshape(-1, 2).T
+    return rows, set_rows, columns, names, np.array(list(found.values()), np.float32)
 
 
 def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
@@ -130,10 +75,7 @@ def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
     ``DataError`` where they are not that many, not different, or one is empty.
     """
     file = raw.folder / name
-    try:
-        text = raw.read(name).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file}: byte {error.start} is not UTF-8; allowed: {count} names in UTF-8, one per line") from error
+    text = tables.decoded(raw.read(name), str(file))
     found = [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     while found and not found[-1]:
         found.pop()
@@ -242,3 +184,84 @@ def _plain(given: torch.Tensor, name: str, dense: bool) -> torch.Tensor:
     if given.is_complex() or (dense and given.layout is not torch.strided):
         raise DataError(f"{name} is {given.dtype}, {given.layout}; allowed: a dense tensor of real numbers")
     return given.detach()
+
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """One client's side. folder: where its files lie. hashes: hash → (row, line of ids.csv).
+
+    cross: (row, hash, line of cross.csv) of the edges that leave it.
+    """
+
+    folder: Path
+    hashes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    cross: tuple[tuple[int, str, int], ...] = ()
+
+
+NOTHING = Own(Path())
+
+
+def read_between(raw: RawFiles, rows: dict[str, int]) -> Own:
+    """Both files of one client, where they are there. rows: node id → row. ``DataError`` names file and line."""
+    hashes: dict[str, tuple[int, int]] = {}
+    named: set[int] = set()
+    for number, row, text in _pairs(raw, "ids.csv", rows):
+        if text in hashes or row in named:
+            raise DataError(f"{raw.folder / 'ids.csv'}:{number}: hash {text!r} or its node stands twice; allowed: each once")
+        hashes[text] = row, number
+        named.add(row)
+    return Own(raw.folder, hashes, tuple((row, text, number) for number, row, text in _pairs(raw, "cross.csv", rows)))
+
+
+def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, int, str]]:
+    """(line, row, text) of a two-column CSV whose first column is an own node; a header is left out."""
+    file = raw.folder / name
+    if not file.is_file():
+        return []
+    found, faults = [], Faults()
+    for number, cells in tables.without_header(tables.read_lines(raw.read(name), str(file), least=1), rows, columns=1):
+        if len(cells) != 2 or not cells[1]:
+            faults.note(f"{file}:{number}", f"found {cells}; allowed: two columns, a node and a text")
+        elif cells[0] not in rows:
+            faults.note(f"{file}:{number}", tables.unknown(cells[0], rows, number))
+        else:
+            found.append((number, rows[cells[0]], cells[1]))
+    faults.refuse()
+    return found
+
+
+def add_cross_edges(graph: Graph, given: Sequence[Own], starts: np.ndarray, names: Sequence[str]) -> tuple[Graph, str]:
+    """The graph with the edges between clients, and a phrase that counts them. starts: each client's first node, and n."""
+    where: dict[str, tuple[int, int]] = {}  # hash → (client, node)
+    for client, own in enumerate(given):
+        for text, (row, line) in own.hashes.items():
+            if text in where:
+                raise DataError(
+                    f"{own.folder / 'ids.csv'}:{line}: hash {text!r} belongs to nodes of {names[where[text][0]]!r} and of "
+                    f"{names[client]!r}; allowed: one node"
+                )
+            where[text] = client, int(starts[client]) + row
+    listed: dict[tuple[int, int], set[int]] = {}  # edge → the clients that list it
+    for client, own in enumerate(given):
+        for row, text, line in own.cross:
+            if text not in where:
+                raise DataError(
+                    f"{own.folder / 'cross.csv'}:{line}: hash {text!r} is in no client's ids.csv; allowed: a hash of another "
+                    "client's node"
+                )
+            other, node = where[text]
+            if other == client:
+                raise DataError(
+                    f"{own.folder / 'cross.csv'}:{line}: hash {text!r} is a node of this very client; allowed: a hash of "
+                    "another client's node (own edges stand in edges)"
+                )
+            one, two = sorted((int(starts[client]) + row, node))
+            listed.setdefault((one, two), set()).add(client)
+    if not listed:
+        return graph, "none between clients"
+    upper = sp.triu(graph.adjacency, k=1, format="coo")
+    inner = upper.coords[0].astype(np.int64) * graph.num_nodes + upper.coords[1]
+    cross = np.array([one * graph.num_nodes + two for one, two in listed], dtype=np.int64)
+    adjacency = from_edges(np.union1d(inner, cross), graph.num_nodes)
+    alone = sum(len(ends) == 1 for ends in listed.values())
+    return replace(graph, adjacency=adjacency), f"{len(listed)} of them between clients ({alone} listed at one end only)"

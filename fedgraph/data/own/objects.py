@@ -1,4 +1,4 @@
-"""Graphs that are in memory already: PyG, NetworkX, pandas or arrays, as a ``fedgraph`` graph.
+"""Graphs that are in memory already: PyG, NetworkX, pandas or arrays, as a ``fedgraph`` graph, or many small ones at once.
 
 ``own/object`` is the name of such a graph in a scenario. It is given to ``fedgraph.compare`` and lies in no file, so a scenario
 that names it elsewhere is refused. Whatever an object holds and no method reads (weights, times, directions, further labels) is
@@ -7,55 +7,33 @@ named in the graph's provenance and in the log ``fedgraph``.
 
 from __future__ import annotations
 
-import hashlib
-import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base import validated
-from fedgraph.data.base.structure import feature_matrix, undirected
-from fedgraph.data.own.columns import ColumnRules, own_scales, read_columns
-from fedgraph.data.own.detail import own_graph_detail
-from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import ReadLabels, read_labels
+from fedgraph.data.own.columns import ColumnRules, read_columns
+from fedgraph.data.own.edge_columns import EdgeRules
+from fedgraph.data.own.given_graphs import Joined, collection_of
+from fedgraph.data.own.one_graph import Given, graph_of_given, logger
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, Masks, Names, Provenance
+from fedgraph.types import Graph, GraphCollection, Masks
 
 if TYPE_CHECKING:
+    import networkx as nx
     import pandas as pd
 
 LABEL_COLUMNS = ("y", "label", "labels", "class", "target")
 ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
-READ_OF_PYG = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask", "num_nodes")
-
-logger = logging.getLogger("fedgraph")
+READ_OF_PYG = ("x", "edge_index", "y", "num_nodes")
+MASKS = ("train_mask", "val_mask", "test_mask")
+OWNER = "owner"  # of a small graph: who holds it
 
 
 class ObjectRules(ColumnRules, EdgeRules):
     """What ``compare(columns=…)`` may say."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Given:
-    """Ends of arcs int [m], rows [n, d], one label per node, and what else the object holds.
-
-    names: of the d columns; bounded: of those that have bounds.
-    """
-
-    one: np.ndarray
-    two: np.ndarray
-    features: Any
-    labels: Iterable[object]
-    unused: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-    columns_from_rows: bool = False
-    names: tuple[str, ...] = ()
-    ids: tuple[str, ...] = ()
-    bounded: tuple[str, ...] = ()
 
 
 def graph_of(
@@ -82,53 +60,67 @@ def graph_of(
     if isinstance(data, Graph):
         return data
     if isinstance(data, tuple) and len(data) == 2 and all(hasattr(part, "columns") for part in data):
-        given = _of_tables(*data, label, rules, labelled)
+        given = _of_tables(*data, name, label, rules, labelled)
     elif isinstance(data, tuple) and len(data) == 3:
-        given = _of_arrays(*data)
+        given = _of_arrays(*data, name)
     elif hasattr(data, "edge_index"):
-        return _of_pyg(data, name, rules, labelled)
+        given = _of_pyg(data, name)
     elif hasattr(data, "nodes") and hasattr(data, "edges") and hasattr(data, "is_directed"):
-        given = _of_networkx(data, label or "y")
+        given = _of_networkx(data, name, label or "y")
     else:
         raise DataError(
             f"data is a {type(data).__name__}; allowed: a torch_geometric Data, a NetworkX graph, two pandas tables (nodes, "
             "edges), a fedgraph Graph, or the tuple (adjacency, features, labels)"
         )
-    return _checked(given, name, rules, labelled)
+    return graph_of_given(given, rules, labelled)
 
 
-def _of_pyg(data: Any, name: str, rules: EdgeRules, labelled: bool) -> Graph:
+def _title(name: str) -> str:
+    return f"a graph in memory called {name}"
+
+
+def _of_pyg(data: Any, name: str) -> Given:
     missing = [key for key in ("x", "edge_index", "y") if getattr(data, key, None) is None]
     if missing:
         raise DataError(f"the PyG data object has no {', '.join(missing)}; needed: x [n, d], edge_index [2, m], y [n]")
-    x = data.x.to_dense() if hasattr(data.x, "to_dense") else data.x
-    arcs = data.edge_index.cpu().numpy()
-    if arcs.ndim != 2 or arcs.shape[0] != 2:
-        raise DataError(f"edge_index has shape {arcs.shape}; allowed: [2, m]")
+    rows, ends = _parts_of_pyg(data, "the PyG data object")
     labels = data.y.cpu().numpy()
     if labels.ndim > 1 and labels.shape[1:] != (1,):
         raise DataError(
             f"y has shape {labels.shape}; allowed: one label per node, [n]. For several labels compare one at a time"
         )
-    masks, alone = _masks_of(data, int(x.shape[0]))
-    unused = [f"{key} of the PyG object" for key in list(data.keys()) if key not in READ_OF_PYG] + alone
-    given = _Given(arcs[0], arcs[1], x.cpu().numpy(), labels.reshape(-1).tolist(), tuple(unused))
-    graph = _checked(given, name, rules, labelled)
-    return replace(graph, masks=masks)
+    masks, alone = _masks_of(data, rows.shape[0])
+    unused = (*_unused_of_pyg(data, (*READ_OF_PYG, *MASKS), "object"), *alone)
+    words = labels.reshape(-1).tolist()
+    return Given(name, _title(name), ends[:, 0], ends[:, 1], rows, words, unused=unused, masks=masks)
+
+
+def _parts_of_pyg(data: Any, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """(rows [n, d], ends [m, 2]); without ``x`` d is 0."""
+    x, arcs = getattr(data, "x", None), data.edge_index
+    if arcs is None or arcs.ndim != 2 or arcs.shape[0] != 2:
+        found = "no edge_index" if arcs is None else f"edge_index of shape {tuple(arcs.shape)}"
+        raise DataError(f"{where} has {found}; allowed: [2, m]")
+    ends = np.asarray(arcs.cpu().numpy(), dtype=np.int64).T
+    if x is None:
+        return np.zeros((int(data.num_nodes or 0), 0)), ends
+    return np.asarray((x.to_dense() if hasattr(x, "to_dense") else x).cpu().numpy(), dtype=np.float64), ends
+
+
+def _unused_of_pyg(data: Any, read: Sequence[str], what: str) -> list[str]:
+    return [f"{key} of the PyG {what}" for key in list(data.keys()) if key not in read]
 
 
 def _masks_of(data: Any, num_nodes: int) -> tuple[tuple[Masks, ...], list[str]]:
     """Splits by ``train_mask``, ``val_mask`` and ``test_mask`` ([n], or [n, k] for k splits), and masks that make no split."""
     parts: list[np.ndarray | None] = []
-    for key in ("train_mask", "val_mask", "test_mask"):
+    for key in MASKS:
         mask = getattr(data, key, None)
         parts.append(None if mask is None else np.asarray(mask.cpu().numpy()).astype(bool))
     train, validation, test = parts
     if train is None or test is None:
         return (), [
-            f"{key} (a split needs train_mask and test_mask)"
-            for key, p in zip(READ_OF_PYG[3:], parts, strict=False)
-            if p is not None
+            f"{key} (a split needs train_mask and test_mask)" for key, p in zip(MASKS, parts, strict=True) if p is not None
         ]
     shape = train.shape
     if any(p is not None and p.shape != shape for p in parts) or shape[0] != num_nodes or len(shape) > 2:
@@ -138,31 +130,37 @@ def _masks_of(data: Any, num_nodes: int) -> tuple[tuple[Masks, ...], list[str]]:
     return tuple(Masks(*(np.flatnonzero(c[:, k]) for c in columns)) for k in range(columns[0].shape[1])), []
 
 
-def _of_networkx(data: Any, label: str) -> _Given:
-    nodes = list(data.nodes)
-    row = {node: i for i, node in enumerate(nodes)}
-    given = []
-    for node in nodes:
-        attributes = data.nodes[node]
-        if "x" not in attributes:
-            raise DataError(
-                f"node {node!r} has no attribute 'x'; every node needs its features there (and its label in {label!r}). For "
-                "several attributes give two pandas tables: (nodes, edges)"
-            )
-        given.append(np.atleast_1d(np.asarray(attributes["x"], dtype=np.float64)))
-    if len({g.shape for g in given}) > 1:
-        raise DataError("the nodes' attributes 'x' have different lengths; allowed: one length")
-    labels = [data.nodes[node].get(label) for node in nodes]
-    arcs = np.array([(row[e[0]], row[e[1]]) for e in data.edges], dtype=np.int64).reshape(-1, 2)
-    of_nodes = sorted({str(key) for node in nodes for key in data.nodes[node]} - {"x", label})
-    of_edges = sorted({str(key) for *_, attributes in data.edges(data=True) for key in attributes})
+def _of_networkx(data: nx.Graph, name: str, label: str) -> Given:
+    rows, ends, unused = _parts_of_networkx(data, "the graph", ("x", label))
+    if rows.shape[1] == 0:
+        raise DataError(
+            f"nodes have no attribute 'x'; every node needs its features there (and its label in {label!r}). For several "
+            "attributes give two pandas tables: (nodes, edges)"
+        )
+    labels = [data.nodes[node].get(label) for node in data.nodes]
+    ids = tuple(map(str, data.nodes))
+    return Given(name, _title(name), ends[:, 0], ends[:, 1], rows, labels, unused=tuple(unused), ids=ids)
+
+
+def _parts_of_networkx(graph: nx.Graph, where: str, read: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """(rows [n, d], ends [m, 2], what no method reads); without ``x`` d is 0. read: attributes of nodes that are read."""
+    position = {node: row for row, node in enumerate(graph.nodes)}
+    given = {node: attributes["x"] for node, attributes in graph.nodes(data=True) if attributes.get("x") is not None}
+    if 0 < len(given) < len(position):
+        lacking = next(node for node in position if node not in given)
+        raise DataError(f"{where}: node {lacking!r} has no attribute 'x', others have; allowed: all nodes or none")
+    rows = [np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in given.values()]
+    if len({row.shape for row in rows}) > 1:
+        raise DataError(f"{where}: the nodes' attributes 'x' have different lengths; allowed: one length")
+    ends = np.array([(position[one], position[two]) for one, two, *_ in graph.edges], dtype=np.int64).reshape(-1, 2)
+    of_nodes = sorted({str(key) for _, data in graph.nodes(data=True) for key in data} - set(read))
+    of_edges = sorted({str(key) for *_, data in graph.edges(data=True) for key in data})
     unused = [f"node attribute {key!r}" for key in of_nodes] + [f"edge attribute {key!r}" for key in of_edges]
-    unused += ["the direction of edges"] if data.is_directed() else []
-    rows = np.stack(given) if given else np.zeros((0, 0))
-    return _Given(arcs[:, 0], arcs[:, 1], rows, labels, tuple(unused), ids=tuple(map(str, nodes)))
+    unused += ["the direction of edges"] if graph.is_directed() else []
+    return np.stack(rows) if rows else np.zeros((len(position), 0)), ends, unused
 
 
-def _of_arrays(adjacency: Any, features: Any, labels: Any) -> _Given:
+def _of_arrays(adjacency: Any, features: Any, labels: Any, name: str) -> Given:
     table = sp.coo_array(adjacency)
     n = table.shape[0]
     if table.ndim != 2 or table.shape != (n, n):
@@ -170,10 +168,12 @@ def _of_arrays(adjacency: Any, features: Any, labels: Any) -> _Given:
     there = np.asarray(table.data) != 0
     unused = ("edge weights",) if (np.asarray(table.data)[there] != 1).any() else ()
     words = np.asarray(labels).reshape(-1).tolist()
-    return _Given(table.coords[0][there], table.coords[1][there], features, words, unused)
+    return Given(name, _title(name), table.coords[0][there], table.coords[1][there], features, words, unused=unused)
 
 
-def _of_tables(nodes: pd.DataFrame, edges: pd.DataFrame, label: str | None, rules: ColumnRules, labelled: bool) -> _Given:
+def _of_tables(
+    nodes: pd.DataFrame, edges: pd.DataFrame, name: str, label: str | None, rules: ColumnRules, labelled: bool
+) -> Given:
     """nodes: its id is the column ``id``, else the index. edges: the columns of the ends by name, else the first two."""
     columns = [str(column) for column in nodes.columns]
     chosen = label or next((column for column in columns if column.casefold() in LABEL_COLUMNS), None)
@@ -189,7 +189,20 @@ def _of_tables(nodes: pd.DataFrame, edges: pd.DataFrame, label: str | None, rule
     one, two = (_rows_of(edges[end].tolist(), ids, end) for end in ends)
     unused = tuple(f"column {column!r} of the edges" for column in edges.columns if column not in ends)
     words = nodes[chosen].tolist() if chosen in columns else [None] * len(ids)
-    return _Given(one, two, read.matrix, words, unused, read.remarks, read.from_rows, read.names, tuple(ids), read.bounded)
+    return Given(
+        name,
+        _title(name),
+        one,
+        two,
+        read.matrix,
+        words,
+        unused=unused,
+        remarks=read.remarks,
+        from_rows=read.from_rows,
+        names=read.names,
+        ids=tuple(ids),
+        bounded=read.bounded,
+    )
 
 
 def _ends(columns: Sequence[str]) -> tuple[str, str]:
@@ -217,48 +230,73 @@ def _cell(value: object) -> str:
     return str(value).strip()
 
 
-def _checked(given: _Given, name: str, rules: EdgeRules, labelled: bool) -> Graph:
-    """The parts as a graph. labelled: whether some label must be known; if not, none is read."""
-    features = given.features
-    rows = sp.csr_array(features) if sp.issparse(features) else sp.csr_array(np.atleast_2d(np.asarray(features, np.float64)))
-    words = list(given.labels)
-    n = len(words)
-    if rows.shape[0] != n or n == 0:
-        raise DataError(f"{rows.shape[0]} rows of features for {n} labels; allowed: one of each per node, at least one node")
-    one, two = given.one, given.two
-    if one.size and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= n):
-        raise DataError(f"an edge names node {max(one.max(), two.max())}; allowed: 0 … {n - 1}")
-    labels = read_labels(words, "the labels") if labelled else ReadLabels(np.full(n, -1, dtype=np.int64), (), ())
-    cleaned = undirected(one, two, n)
-    matrix = feature_matrix(rows)
-    digest = hashlib.sha256()
-    for part in (
-        cleaned.adjacency.indptr,
-        cleaned.adjacency.indices,
-        matrix.indptr,
-        matrix.indices,
-        matrix.data,
-        labels.numbers,
-    ):
-        digest.update(np.ascontiguousarray(part).tobytes())
-    names = given.names or tuple(f"column {k}" for k in range(matrix.shape[1]))
-    from_edges, seen = noticed(rules, matrix, cleaned.adjacency, names)
-    remarks = (*given.remarks, *seen)
-    for sentence in (*(f"not used: {what}" for what in given.unused), *labels.remarks, *remarks):
-        logger.warning("%s: %s", name, sentence)
-    detail = own_graph_detail(f"a graph in memory called {name}", cleaned, labels, given.unused, remarks)
-    provenance = Provenance("own", detail, {"(in memory)": digest.hexdigest()})
-    scales = own_scales(matrix, names, given.bounded)
-    return Graph(
-        name=name,
-        adjacency=cleaned.adjacency,
-        features=matrix,
-        labels=labels.numbers,
-        num_classes=len(labels.classes),
-        provenance=provenance,
-        columns_from_rows=given.columns_from_rows or (scales is not None and bool(scales.names)),
-        features_from_edges=from_edges,
-        nodes_from_edges=False,
-        names=Names(given.ids, given.names, labels.classes),
-        columns=scales,
+def graphs_of(given: Sequence[object], name: str, rules: EdgeRules, label: str = "y") -> GraphCollection:
+    """Many graphs, each with one label, as a collection.
+
+    Args:
+        given: PyG ``Data`` objects (``edge_index`` [2, m], ``y`` one number, if wanted ``x`` [n, d] and ``owner``), or NetworkX
+            graphs (``graph.graph["y"]``, if wanted nodes with ``x`` and ``graph.graph["owner"]``). Without ``x`` tasks take the
+            degrees.
+        name: what it is called.
+        rules: whether features were computed from edges.
+        label: where a NetworkX graph keeps its label.
+
+    Returns:
+        The collection; graphs without a label are left out.
+
+    Raises:
+        DataError: one line that names the graph by its place in the list, what was found and what is allowed.
+    """
+    if not given:
+        raise DataError("the list holds no graph; allowed: one or more")
+    unused: dict[str, None] = {}
+    read = [_small(one, f"graph {place}", label, unused) for place, one in enumerate(given)]
+    widths = [rows.shape[1] for rows, *_ in read]
+    if len(set(widths)) > 1:
+        other = next(place for place, width in enumerate(widths) if width != widths[0])
+        raise DataError(f"graph {other} has {widths[other]} features, graph 0 has {widths[0]}; allowed: equally many")
+    sizes = np.array([rows.shape[0] for rows, *_ in read], dtype=np.int64)
+    starts = np.cumsum(sizes) - sizes
+    found = Joined(
+        names=[str(place) for place in range(len(read))],
+        sizes=sizes,
+        labels=[one_label for _, _, one_label, _ in read],
+        owners=[owner for *_, owner in read],
+        ends=np.concatenate([ends + start for (_, ends, _, _), start in zip(read, starts, strict=True)]),
+        matrix=sp.csr_array(np.concatenate([rows for rows, *_ in read])),
+        columns=tuple(f"column {place}" for place in range(widths[0])),
+        unused=tuple(unused),
     )
+    if unused:
+        logger.warning("%s: not used: %s", name, ", ".join(unused))
+    return collection_of(name, f"graphs in memory called {name}", found, rules, "the labels")
+
+
+def _small(graph: Any, where: str, label: str, unused: dict[str, None]) -> tuple[np.ndarray, np.ndarray, object, str]:
+    """(rows [n, d], ends [m, 2], label, owner) of one of many graphs."""
+    if hasattr(graph, "edge_index"):
+        (rows, ends), told = _parts_of_pyg(graph, where), graph.to_dict()
+        labels = np.asarray([] if told.get("y") is None else told["y"]).reshape(-1).tolist()
+        if len(labels) > 1:
+            raise DataError(f"{where}: y has {len(labels)} labels; allowed: one for the graph")
+        found, more = labels[0] if labels else None, _unused_of_pyg(graph, (*READ_OF_PYG, OWNER), "objects")
+    elif hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
+        rows, ends, more = _parts_of_networkx(graph, where, ("x",))
+        found, told = graph.graph.get(label), graph.graph
+    else:
+        raise DataError(f"{where} is a {type(graph).__name__}; allowed: a torch_geometric Data or a NetworkX graph")
+    unused |= dict.fromkeys(more)
+    _require_sound(rows, ends, where)
+    return rows, ends, found, str(told.get(OWNER) or "")
+
+
+def _require_sound(rows: np.ndarray, ends: np.ndarray, where: str) -> None:
+    """``DataError`` for none of them, what is no finite number, or an edge to nowhere."""
+    if rows.ndim != 2 or rows.shape[0] == 0:
+        raise DataError(f"{where}: x has shape {rows.shape}; allowed: [n, d], one node or more")
+    if not np.isfinite(rows).all():
+        raise DataError(
+            f"{where}: x of node {int(np.argwhere(~np.isfinite(rows))[0, 0])} is not finite; allowed: finite numbers"
+        )
+    if ends.size and (ends.min() < 0 or ends.max() >= rows.shape[0]):
+        raise DataError(f"{where}: an edge names node {int(ends.max())}; allowed: 0 … {rows.shape[0] - 1}")

@@ -121,7 +121,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "npz-cut": (_bytes("arrays/graph.npz", b"PK\x03\x04garbage"), "not an .npz archive"),
     "npz-names-too-few": (_bytes("arrays/feature_names.txt", b"age\n"), "1 lines, 1 different; allowed: 2"),
     "npz-names-empty": (_bytes("arrays/feature_names.txt", b"age\n\nheight\n"), r"feature_names\.txt:2: an empty line"),
-    "npz-names-latin-1": (_bytes("arrays/feature_names.txt", b"gr\xf6\xdfe\nage\n"), "byte 2 is not UTF-8"),
+    "npz-names-latin-1": (_bytes("arrays/feature_names.txt", b"gr\xf6\xdfe\nage\n"), ":1: not UTF-8"),
     "npz-several-splits": (_arrays(train_mask=np.eye(4)[:, :2], test_mask=np.eye(4)[:, 2:]), "its masks are 2 splits"),
     "npz-mask-without-test": (_arrays(train_mask=np.ones(4)), "a split needs train_mask and test_mask"),
     "npz-names-twice": (_bytes("arrays/feature_names.txt", b"age\nage\n"), "allowed: 2 different names"),

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from fedgraph import data
 from fedgraph.data.own import graph_folders
 from fedgraph.data.own.edge_columns import EdgeRules
-from fedgraph.data.own.graph_lists import graphs_of
+from fedgraph.data.own.objects import graphs_of
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
@@ -193,7 +193,7 @@ FAULTS = {
         "g2.nodes.csv:4: column 2 (age) of node '2' is an empty cell; allowed: finite numbers, or empty: missing",
     ),
     ("pairs", "g2.nodes.csv", "id,age\n"): ("g2.nodes.csv: a header but no nodes",),
-    ("tu", "MINE_A.txt", "1, 2\n1, 9\n5, 99\n"): ("MINE_A.txt:3: 99; allowed: whole numbers 1 … 10",),
+    ("tu", "MINE_A.txt", "1, 2\n1, 9\n5, 99\n"): ("MINE_A.txt:3: found 99; allowed: whole numbers 1 … 10",),
     ("tu", "MINE_A.txt", "1, 9\n2, 8\n"): (
         "MINE_A.txt:1: 1, 9 joins graphs 1 and 3",
         "MINE_A.txt:2: 2, 8 joins graphs 1 and 3",
@@ -245,7 +245,7 @@ def test_what_is_missing_or_strange_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda gs: gs[1].nodes[0].pop("x"), "graph 1: some nodes have an attribute 'x' and others none"),
+        (lambda gs: gs[1].nodes[0].pop("x"), "graph 1: node 0 has no attribute 'x', others have"),
         (lambda gs: gs[1].nodes[0].update(x=[1.0]), "graph 1: the nodes' attributes 'x' have different lengths"),
         (lambda gs: gs.append(3), "graph 3 is a int; allowed: a torch_geometric Data or a NetworkX graph"),
         (lambda gs: gs[2].clear(), "graph 2: x has shape"),

@@ -1,0 +1,109 @@
+"""One graph as somebody gave it, in files or in memory, becomes a checked graph whose provenance says what was done to it."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.data.base.structure import feature_matrix, undirected
+from fedgraph.data.own.columns import own_scales
+from fedgraph.data.own.edge_columns import EdgeRules, noticed
+from fedgraph.data.own.labels import ReadLabels, changes_of, read_labels
+from fedgraph.errors import DataError
+from fedgraph.types import Graph, Masks, Names, Provenance
+
+logger = logging.getLogger("fedgraph")
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What was given.
+
+    Args:
+        name: of the graph.
+        title: what the provenance calls it.
+        one: ends of arcs, integers [m].
+        two: their other ends.
+        rows: features [n, d], dense or sparse.
+        words: a label per node.
+        where: names the data in an error.
+        unused: what the data hold and no method reads.
+        remarks: whole sentences about columns.
+        from_rows: whether the columns there are were computed from the rows.
+        names: of the d columns; none where they have no names.
+        ids: of the n nodes, or none.
+        bounded: names of the columns that have bounds.
+        checksums: of the files; None for what is in memory, of which a digest is made.
+        masks: splits that came with it.
+    """
+
+    name: str
+    title: str
+    one: np.ndarray
+    two: np.ndarray
+    rows: Any
+    words: Iterable[object]
+    where: str = "the labels"
+    unused: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    from_rows: bool = False
+    names: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    bounded: tuple[str, ...] = ()
+    checksums: Mapping[str, str] | None = None
+    masks: tuple[Masks, ...] = ()
+
+
+def graph_of_given(given: Given, rules: EdgeRules, labelled: bool = True) -> Graph:
+    """The graph. labelled: whether some label must be known; if not, none is read.
+
+    Raises ``DataError`` in one line that says what was found and what is allowed.
+    """
+    dense = given.rows if sp.issparse(given.rows) else np.atleast_2d(np.asarray(given.rows, np.float64))
+    matrix, words = feature_matrix(sp.csr_array(dense)), list(given.words)
+    n = len(words)
+    if matrix.shape[0] != n or n == 0:
+        raise DataError(f"{matrix.shape[0]} rows of features for {n} labels; allowed: one of each per node, at least one node")
+    if given.checksums is not None and matrix.shape[1] == 0:
+        raise DataError(
+            f"{given.where}: nodes have no feature; allowed: one column or more (a constant 1 says nothing, and is one)"
+        )
+    one, two = given.one, given.two
+    if one.size and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= n):
+        raise DataError(f"an edge names node {max(one.max(), two.max())}; allowed: 0 … {n - 1}")
+    labels = read_labels(words, given.where) if labelled else ReadLabels(np.full(n, -1, dtype=np.int64), (), ())
+    cleaned = undirected(one, two, n)
+    names = given.names or tuple(f"column {k}" for k in range(matrix.shape[1]))
+    from_edges, seen = noticed(rules, matrix, cleaned.adjacency, names)
+    not_used = [f"not used: {', '.join(given.unused)}"] if given.unused else []
+    counted = f"{given.title}: {n} nodes, {cleaned.adjacency.nnz // 2} edges, {len(labels.classes)} classes"
+    detail = "; ".join([counted, *labels.remarks, *not_used, *changes_of([cleaned]), *given.remarks, *seen])
+    checksums = given.checksums
+    if checksums is None:
+        for sentence in (*(f"not used: {what}" for what in given.unused), *labels.remarks, *given.remarks, *seen):
+            logger.warning("%s: %s", given.name, sentence)
+        digest, edges = hashlib.sha256(), cleaned.adjacency
+        for part in (edges.indptr, edges.indices, matrix.indptr, matrix.indices, matrix.data, labels.numbers):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        checksums = {"(in memory)": digest.hexdigest()}
+    scales = own_scales(matrix, names, given.bounded)
+    return Graph(
+        name=given.name,
+        adjacency=cleaned.adjacency,
+        features=matrix,
+        labels=labels.numbers,
+        num_classes=len(labels.classes),
+        provenance=Provenance("own", detail, dict(checksums)),
+        masks=given.masks,
+        columns_from_rows=given.from_rows or (scales is not None and bool(scales.names)),
+        features_from_edges=from_edges,
+        nodes_from_edges=False,
+        names=Names(given.ids, given.names, labels.classes),
+        columns=scales,
+    )
