@@ -24,9 +24,8 @@ taken as public.
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -35,7 +34,7 @@ from pydantic import Field
 
 from fedgraph import plugins
 from fedgraph.data import base
-from fedgraph.data.base import federated, files, published
+from fedgraph.data.base import files, published, structure
 from fedgraph.data.base.block_model import BlockModel, stand_in
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import undirected
@@ -49,18 +48,7 @@ YEARS = tuple(range(2004, 2010))
 LARGEST_CODE = 100_000
 FOLDER = "facebook100/raw"
 
-_NAMES = (
-    "American75 Amherst41 Auburn71 BC17 BU10 Baylor93 Berkeley13 Bingham82 Bowdoin47 Brandeis99 Brown11 Bucknell39 Cal65",
-    "Caltech36 Carnegie49 Colgate88 Columbia2 Cornell5 Dartmouth6 Duke14 Emory27 FSU53 GWU54 Georgetown15 Hamilton46",
-    "Harvard1 Haverford76 Howard90 Indiana69 JMU79 JohnsHopkins55 Lehigh96 MIT8 MSU24 MU78 Maine59 Maryland58 Mich67",
-    "Michigan23 Middlebury45 Mississippi66 NYU9 Northeastern19 Northwestern25 NotreDame57 Oberlin44 Oklahoma97 Penn94",
-    "Pepperdine86 Princeton12 Reed98 Rice31 Rochester38 Rutgers89 Santa74 Simmons81 Smith60 Stanford3 Swarthmore42",
-    "Syracuse56 Temple83 Tennessee95 Texas80 Texas84 Trinity100 Tufts18 Tulane29 UC33 UC61 UC64 UCF52 UCLA26 UCSB37",
-    "UCSC68 UCSD34 UChicago30 UConn91 UF21 UGA50 UIllinois20 UMass92 UNC28 UPenn7 USC35 USF51 USFCA72 UVA16 Vanderbilt48",
-    "Vassar85 Vermont70 Villanova62 Virginia63 Wake73 WashU32 Wellesley22 Wesleyan43 William77 Williams40 Wisconsin87",
-    "Yale4",
-)
-CAMPUSES = tuple(name for line in _NAMES for name in line.split())
+CAMPUSES = published.campuses()
 
 
 class CampusParams(Settings):
@@ -104,27 +92,19 @@ def load(dataset: str, request: base.Request) -> Graph:
         raise ScenarioError(
             f"data set 'facebook100/{dataset}' takes no path; name a data root that holds {FOLDER}/<campus>.mat"
         )
-    if request.stand_in:
-        return _stand_in(dataset, params, request.seed)
-    if isinstance(params, FederationParams):
-        return _federation(params, request)
-    name = _SPELT[dataset]
-    raw = _folder_with((name,), request)
-    if raw is None:
-        return _missing((name,), request, lambda: _stand_in(dataset, params, request.seed))
-    parts = [_prepared(read(raw, name), params, shared=True)]
-    graph = federated.join_owners(f"facebook100/{dataset}", parts, raw.provenance(_detail(params, f"campus {name}")))
-    return replace(graph, owner=None, owner_names=())
+    federation = params if isinstance(params, FederationParams) else None
+    names = (_named(federation.campuses) or _present(request) or ("<campus>",)) if federation else (_SPELT[dataset],)
+    key, title = f"facebook100/{dataset}", f"{len(names)} campuses" if federation else f"campus {names[0]}"
+    record = published.Published(key, f"Facebook100 {title}", FOLDER, tuple(f"{name}.mat" for name in names), True)
 
+    def prepared(_: published.Published, raw: RawFiles) -> Graph:
+        shared = federation is None or federation.codes == "shared"
+        parts = [_prepared(read(raw, name), params, shared) for name in names]
+        graph = structure.join_owners(key, parts, raw.provenance(_detail(params, title)))
+        return graph if federation else replace(graph, owner=None, owner_names=())
 
-def _federation(params: FederationParams, request: base.Request) -> Graph:
-    names = _named(params.campuses) or _present(request)
-    raw = _folder_with(names, request) if names else None
-    if raw is None:
-        return _missing(names or ("<campus>",), request, lambda: _stand_in("federation", params, request.seed))
-    shared = params.codes == "shared"
-    parts = [_prepared(read(raw, name), params, shared) for name in names]
-    return federated.join_owners("facebook100/federation", parts, raw.provenance(_detail(params, f"{len(names)} campuses")))
+    without = replace(request, parameters={})
+    return published.load_published(record, without, prepared, lambda _, seed: _stand_in(dataset, params, seed))
 
 
 def read(raw: RawFiles, name: str) -> Campus:
@@ -174,7 +154,7 @@ def _simple(given: sp.csr_array) -> sp.csr_array:
     return undirected(arcs.coords[0], arcs.coords[1], given.shape[0]).adjacency
 
 
-def _prepared(campus: Campus, params: CampusParams, shared: bool) -> federated.Part:
+def _prepared(campus: Campus, params: CampusParams, shared: bool) -> structure.Part:
     """One campus as the federation sees it: kept nodes, labels as values, features as named columns."""
     target = COLUMNS.index(params.target)
     values = campus.info[:, target].copy()
@@ -205,7 +185,7 @@ def _prepared(campus: Campus, params: CampusParams, shared: bool) -> federated.P
     owned = f"{campus.name}:" if params.target in CODED_BY_CAMPUS and not shared else ""
     kinds, place = np.unique(values[keep], return_inverse=True)
     labels = np.array([f"{owned}{kind}" if kind > 0 else "" for kind in kinds])[place]
-    return federated.Part(campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes)
+    return structure.Part(campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes)
 
 
 def _detail(params: CampusParams, what: str) -> str:
@@ -229,34 +209,13 @@ def _named(campuses: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _places(request: base.Request) -> list[Path]:
-    return list(files.places(FOLDER, (*request.roots, files.cache_dir()), direct=True))
-
-
 def _present(request: base.Request) -> tuple[str, ...]:
     """Every campus of the first place that has any, in the order of their names."""
-    for place in _places(request):
+    for place in files.places(FOLDER, (*request.roots, files.cache_dir()), direct=True):
         found = sorted(p.stem for p in place.glob("*.mat") if re.fullmatch(r"[A-Za-z ]+\d+", p.stem)) if place.is_dir() else []
         if found:
             return tuple(found)
     return ()
-
-
-def _folder_with(names: Sequence[str], request: base.Request) -> RawFiles | None:
-    published.require_folders(request.roots)
-    wanted = tuple(f"{name}.mat" for name in names)
-    return files.find(FOLDER, wanted, {}, (*request.roots, files.cache_dir()), direct=True)
-
-
-def _missing(names: Sequence[str], request: base.Request, generate: Callable[[], Graph]) -> Graph:
-    if request.when_unavailable == "synthetic":
-        return generate()
-    shown = ", ".join(f"{FOLDER}/{name}.mat" for name in names[:3]) + (" …" if len(names) > 3 else "")
-    raise DataError(
-        f"Facebook100 is not available: no folder holds {shown} (searched: {', '.join(str(p) for p in _places(request))}). "
-        f"Fetch the files (sisaman/pyg-datasets, datasets/facebook100) and put them below a folder that --data-root or "
-        f"{base.ROOT_VARIABLE} names. Or write 'when_unavailable: synthetic' to run on a generated stand-in."
-    )
 
 
 _SIZES = {"MIT8": 5170, "Cornell5": 15300, "Simmons81": 1350, "UIllinois20": 26406}  # nodes that the preparation keeps, about
@@ -269,7 +228,7 @@ def _stand_in(dataset: str, params: CampusParams, seed: int) -> Graph:
         return _generated(_SPELT[dataset], seed)
     names = _named(params.campuses) if isinstance(params, FederationParams) else ()
     parts = [_generated(name, seed) for name in names or ("Simmons81", "MIT8", "Cornell5")]
-    return federated.united("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
+    return structure.united("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
 
 
 def _generated(name: str, seed: int) -> Graph:

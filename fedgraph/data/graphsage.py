@@ -7,7 +7,7 @@ that PyG's ``Reddit`` reads: ``reddit_data.npz`` (``feature``, ``label``, ``node
 
 import numpy as np
 
-from fedgraph.data.base import arrays, npz, published
+from fedgraph.data.base import arrays, published
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
@@ -21,7 +21,7 @@ DATASETS = published.records("graphsage")
 def read(data: published.Published, raw: RawFiles) -> Graph:
     """The graph. Raises ``DataError`` naming file, what was found and what is allowed."""
     file = str(raw.folder / ROWS)
-    parts = npz.members(raw.read(ROWS), file, ("feature", "label", "node_types"))
+    parts = arrays.members(raw.read(ROWS), file, ("feature", "label", "node_types"))
     if lacking := [k for k in ("feature", "label", "node_types") if k not in parts]:
         raise DataError(
             f"{file}: holds {', '.join(parts) or 'no array'} and no {lacking[0]}; allowed: feature, label, node_types"

@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
-from fedgraph.data.base import npz
+from fedgraph.data.base import arrays
 from fedgraph.data.base.published import ROOT_VARIABLE as ROOT_VARIABLE
 from fedgraph.data.base.published import Published as Published
 from fedgraph.data.base.published import Request as Request
@@ -145,7 +145,7 @@ def load(
         where = request.path or ", ".join(map(str, request.roots)) or "its files"
         raise DataError(f"{family}/{dataset}: cannot be read from {where} ({type(error).__name__}: {error})") from error
     for graph in loaded.graphs[:1] if isinstance(loaded, GraphCollection) else (loaded,):
-        npz.require_width(graph.num_features, str(request.path or f"{family}/{dataset}"))
+        arrays.require_width(graph.num_features, str(request.path or f"{family}/{dataset}"))
     return loaded
 
 

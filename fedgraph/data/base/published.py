@@ -107,6 +107,11 @@ def records(family: str) -> dict[str, Published]:
     return TypeAdapter(dict[str, Published]).validate_python(entries)
 
 
+def campuses() -> tuple[str, ...]:
+    """The names of the campuses of Facebook100."""
+    return tuple(str(_table()["facebook100"]["campuses"]).split())
+
+
 def loader(
     datasets: Mapping[str, Published],
     read: Callable[[Published, files.RawFiles], Loaded],

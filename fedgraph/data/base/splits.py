@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import npz, tables
+from fedgraph.data.base import arrays, tables
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks
 
@@ -114,7 +114,7 @@ def read_masks(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
 
     No such member: none. Raises ``DataError`` for anything else.
     """
-    members = npz.members(content, name, NAMES)
+    members = arrays.members(content, name, NAMES)
     if not members:
         return ()
     if lacking := [key for key in ("train_mask", "test_mask") if key not in members]:

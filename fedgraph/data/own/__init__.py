@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.data import base
-from fedgraph.data.base import npz, splits, tables
+from fedgraph.data.base import arrays, splits, tables
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.own import columns, federation, given_graphs, graph_folders
 from fedgraph.data.own.columns import ColumnRules
@@ -100,7 +100,7 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
 
 def _from_npz(path: Path, rules: EdgeRules) -> Graph:
     raw = RawFiles(path.parent)
-    adjacency, attributes, values = npz.read(raw.read(path.name), str(path))
+    adjacency, attributes, values = arrays.read_npz(raw.read(path.name), str(path))
     for part, matrix in (("edge weight", adjacency), ("feature", attributes)):
         if matrix.data.dtype.kind not in "fiub":
             raise DataError(f"{path}: {part}s are of type {matrix.data.dtype}; allowed: numbers")

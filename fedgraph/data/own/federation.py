@@ -34,7 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.data.base import federated, npz, splits, tables
+from fedgraph.data.base import arrays, splits, structure, tables
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, undirected
 from fedgraph.data.own import named_tables
@@ -78,7 +78,7 @@ class Given:
     split: row → part, where it brought masks. between: its side of the edges between clients.
     """
 
-    part: federated.Part
+    part: structure.Part
     rows: dict[str, int]
     cleaned: Cleaned
     split: dict[int, str] = field(default_factory=dict)
@@ -111,7 +111,7 @@ def load(path: Path, rules: EdgeRules) -> Graph:
             raise DataError(f"{path / MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
         given.append(_client(raws[-1], client.name, manifest.classes))
-    graph = federated.join_owners("own/federation", [g.part for g in given], Provenance("own", ""))
+    graph = structure.join_owners("own/federation", [g.part for g in given], Provenance("own", ""))
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
     graph, crossing = named_tables.add_cross_edges(graph, [g.between for g in given], starts, names)
     columns = tuple(sorted({name for g in given for name in g.part.column_names}))
@@ -121,7 +121,7 @@ def load(path: Path, rules: EdgeRules) -> Graph:
     detail = (
         f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
         f"{crossing}, {graph.num_features} features, {graph.num_classes} classes "
-        f"({_numbered(federated.classes([g.part for g in given]))}){_cleaned([g.cleaned for g in given])}"
+        f"({_numbered(structure.classes([g.part for g in given]))}){_cleaned([g.cleaned for g in given])}"
     )
     split, provenance = _joined_split(given, starts, path, names), Provenance("own", "; ".join((detail, *seen)), checksums)
     scales = own_scales(graph.features, columns)
@@ -197,14 +197,14 @@ def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
     one, two, _ = tables.edges(*text("edges"), rows)
     words = np.array([label_text(word) or "" for word in tables.label_words(*text("labels"), rows)])
     cleaned = undirected(one, two, len(rows))
-    return Given(federated.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values), rows, cleaned)
+    return Given(structure.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values), rows, cleaned)
 
 
 def _whole(raw: RawFiles, name: str, kind: str) -> Given:
     """One file with everything; nodes are called 0 … n − 1."""
     file = str(raw.folder / kind)
     if kind == "graph.npz":
-        adjacency, features, labels = npz.read(raw.read(kind), file)
+        adjacency, features, labels = arrays.read_npz(raw.read(kind), file)
         split = _npz_split(raw.read(kind), file, labels.size)
         arcs = sp.coo_array(adjacency)
         there = arcs.data != 0
@@ -224,7 +224,7 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
         raise DataError(f"{file}: the least label is {labels.min()}; allowed: whole numbers, -1 where unknown")
     words = np.array([label_text(value) or "" for value in labels.tolist()])
     cleaned = undirected(one, two, n)
-    part = federated.Part(
+    part = structure.Part(
         name, cleaned.adjacency, entries.coords[0], entries.coords[1].astype(np.int64), names, words, (),
         entries.data.astype(np.float32),
     )  # fmt: skip
