@@ -155,6 +155,7 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
     if federation is not None:
         loaded = data.load("own/federation", path=federation)
         assert isinstance(loaded, Graph)
+        require_classes("--federation", loaded)
         return _of_federation("own/federation", federation, federation.resolve().name, loaded.provenance.detail, loaded)
     path = Path(graph or "")
     if is_collection(path):
@@ -167,6 +168,7 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
             raise ScenarioError(
                 f"--graph: {labelled} nodes have a label; allowed: {FEWEST_LABELLED} or more, since some train and others test"
             )
+        require_classes("--graph", loaded)
         return Data(
             name,
             path,
@@ -186,6 +188,16 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
     if planned.owner is not None:
         return _of_federation(f"{family}/{dataset}", None, f"{family}-{dataset}", found, planned)
     return Data(f"{family}/{dataset}", None, dataset, found, people=planned.num_nodes)
+
+
+def require_classes(option: str, graph: Graph) -> None:
+    """``ScenarioError`` where all labels are one: there is nothing to tell apart."""
+    if graph.num_classes < 2:
+        named = f" ({graph.names.classes[0]!r})" if graph.names.classes else ""
+        raise ScenarioError(
+            f"{option}: all labelled nodes are of one class{named}; allowed: two classes or more. Is another column the label "
+            "(--label NAME)?"
+        )
 
 
 def _of_collection(path: Path, parameters: Mapping[str, object]) -> Data:

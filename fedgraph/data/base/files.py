@@ -149,10 +149,19 @@ class Faults:
         self._count = 0
 
     def note(self, where: str, sentence: str) -> None:
-        """One more fault. where: ``file`` or ``file:line``."""
+        """One more fault. where: ``file`` or ``file:line``; "" where the sentence says it."""
         self._count += 1
         if self._count <= MOST_FAULTS:
-            self._first.append(f"{where}: {sentence}")
+            self._first.append(f"{where}: {sentence}" if where else sentence)
+
+    @contextlib.contextmanager
+    def gathering(self) -> Iterator[None]:
+        """Faults that a reader refuses inside are noted here, so that the next reader says its own, too."""
+        try:
+            yield
+        except DataError as error:
+            for line in str(error).splitlines():
+                self.note("", line)
 
     def refuse(self) -> None:
         """``DataError`` that lists the first of them and counts the others; nothing where there are none."""

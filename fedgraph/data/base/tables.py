@@ -38,17 +38,21 @@ COLUMN_NAMES = frozenset(
 class FeatureTable:
     """rows: node id → row, in the order of the file. names: of the columns after the id, empty without a header.
 
-    cells: the texts of each row. lines: the line of each row in the file.
+    ids, cells, lines: of each row its id, its texts, and its line in the file; where faults were found, of sound rows alone.
     """
 
     rows: dict[str, int]
     names: tuple[str, ...]
+    ids: list[str]
     cells: list[list[str]]
     lines: list[int]
 
 
-def feature_table(content: bytes, name: str) -> FeatureTable:
-    """The texts of a features file. ``DataError`` lists rows of unlike length and second rows of a node; or says: no node."""
+def feature_table(content: bytes, name: str, faults: Faults) -> FeatureTable:
+    """The texts of a features file. Rows of unlike length and second rows of a node are noted as ``faults``.
+
+    ``DataError`` where no node is there, or columns have no names of their own.
+    """
     given = read_lines(content, name, least=1)
     names: tuple[str, ...] = ()
     if len(given[0][1]) > 1 and not any(np.isfinite(number_in(cell)) for cell in given[0][1][1:]):
@@ -58,7 +62,7 @@ def feature_table(content: bytes, name: str) -> FeatureTable:
     require_names(names, name)
     width = len(names) + 1 if names else len(given[0][1])
     rows: dict[str, int] = {}
-    faults = Faults()
+    sound = []
     for number, cells in given:
         if len(cells) != width:
             faults.note(f"{name}:{number}", f"{len(cells)} columns; allowed: {width}, as in the first line")
@@ -66,9 +70,11 @@ def feature_table(content: bytes, name: str) -> FeatureTable:
             faults.note(f"{name}:{number}", "a node without an id; allowed: any text")
         elif cells[0] in rows:
             faults.note(f"{name}:{number}", f"node {cells[0]!r} appears a second time; allowed: once")
+        else:
+            sound.append((number, cells))
         rows.setdefault(cells[0], len(rows))
-    faults.refuse()
-    return FeatureTable(rows, names, [cells[1:] for _, cells in given], [number for number, _ in given])
+    ids, texts = [cells[0] for _, cells in sound], [cells[1:] for _, cells in sound]
+    return FeatureTable(rows, names, ids, texts, [number for number, _ in sound])
 
 
 def require_names(names: Sequence[str], name: str) -> None:
@@ -158,10 +164,13 @@ def parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
     return found
 
 
-def headed(content: bytes, name: str, needed: Sequence[str] = ()) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def headed(
+    content: bytes, name: str, needed: Sequence[str] = (), faults: Faults | None = None
+) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """(names of the columns, the lines after the header with their numbers), each line as wide as the header.
 
-    ``DataError`` lists the lines of other widths, or says which needed columns the header lacks.
+    ``DataError`` lists the lines of other widths, or says which needed columns the header lacks. With ``faults`` the former are
+    noted there, and such lines are returned, too.
     """
     (_, head), *lines = read_lines(content, name, least=1)
     head = [cell.casefold() if cell.casefold() in needed else cell for cell in head]
@@ -171,11 +180,12 @@ def headed(content: bytes, name: str, needed: Sequence[str] = ()) -> tuple[list[
             f"{name}:1: no column {' and '.join(lacking)}; found: {', '.join(head)[:MOST_CHARACTERS]}; a header is needed"
         )
     require_names(head, name)
-    faults = Faults()
+    found = Faults() if faults is None else faults
     for number, cells in lines:
         if len(cells) != len(head):
-            faults.note(f"{name}:{number}", f"{len(cells)} columns; allowed: {len(head)}, as in the header")
-    faults.refuse()
+            found.note(f"{name}:{number}", f"{len(cells)} columns; allowed: {len(head)}, as in the header")
+    if faults is None:
+        found.refuse()
     return head, lines
 
 

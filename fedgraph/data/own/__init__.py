@@ -24,7 +24,7 @@ from pydantic import Field
 
 from fedgraph.data import base
 from fedgraph.data.base import arrays, splits, tables
-from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.own import columns, federation, given_graphs, graph_folders
 from fedgraph.data.own.columns import ColumnRules
 from fedgraph.data.own.edge_columns import EdgeRules
@@ -145,20 +145,23 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
         )
         raise DataError(f"{path}: {' and '.join(missing)} missing; a folder of tables needs {', '.join(files)}{way}")
     raw = RawFiles(path)
-    table = tables.feature_table(raw.read(params.features), str(path / params.features))
+    file, faults = str(path / params.features), Faults()
+    table = tables.feature_table(raw.read(params.features), file, faults)
     rows, words = table.rows, list[str | None]()
     if inside:
-        table, words = tables.without_column(table, params.label, str(path / params.features))
-    names = table.names or tuple(columns.unnamed(place) for place in range(len(table.cells[0])))
-    file = str(path / params.features)
-    read = columns.read_columns(names, table.cells, params, file, lambda row: f"{file}:{table.lines[row]}", list(rows))
-    sources, targets, more = tables.edges(raw.read(params.edges), str(path / params.edges), rows)
+        table, words = tables.without_column(table, params.label, file)
     others: list[str] = []
+    with faults.gathering():
+        sources, targets, more = tables.edges(raw.read(params.edges), str(path / params.edges), rows)
     if given:
-        content, file = raw.read(params.labels), str(path / params.labels)
-        words = tables.label_words(content, file, rows, params.label)
-        named = tables.label_columns(content, file, rows)
+        content, labels = raw.read(params.labels), str(path / params.labels)
+        with faults.gathering():
+            words = tables.label_words(content, labels, rows, params.label)
+        named = tables.label_columns(content, labels, rows)
         others = [f"column {one!r} of {params.labels}" for one in named if one != (params.label or named[0])]
+    names = table.names or tuple(columns.unnamed(place) for place in range(len((table.cells or [[]])[0])))
+    places = [f"{file}:{line}" for line in table.lines]
+    read = columns.read_columns(names, table.cells, params, file, places.__getitem__, table.ids, faults)
     masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
     parts = tables.parts(raw.read(masks), str(path / masks), rows) if masks else {}
     weights = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()

@@ -79,6 +79,7 @@ def read_columns(
     file: str,
     places: Callable[[int], str],
     nodes: Sequence[str],
+    faults: Faults | None = None,
 ) -> ReadColumns:
     """The matrix of a table of texts.
 
@@ -89,6 +90,7 @@ def read_columns(
         file: names the table in an error.
         places: where a row stands, as ``file:line``.
         nodes: the id of each row.
+        faults: what was found wrong with the table before; it is refused together with the faults of its cells.
 
     Returns:
         The matrix, and what was found out about the columns.
@@ -102,7 +104,7 @@ def read_columns(
     kept = [place for place, name in enumerate(names) if name not in rules.drop]
     columns = [_column(names[place], [row[place] for row in rows]) for place in kept]
     wrong = [fault for place, column in zip(kept, columns, strict=True) for fault in _faults(column, place, rules, nodes)]
-    faults = Faults()
+    faults = Faults() if faults is None else faults
     for row, _, sentence in sorted(wrong):
         faults.note(places(row), sentence)
     faults.refuse()

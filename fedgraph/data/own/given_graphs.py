@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.data.base.files import Faults
 from fedgraph.data.base.structure import diagonal_blocks, feature_matrix, undirected
 from fedgraph.data.own.columns import ColumnRules, own_scales, read_columns
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
@@ -64,11 +65,11 @@ class Joined:
 
 
 def side_by_side(
-    given: Sequence[GivenGraph], rules: ColumnRules, file: str, unused: Sequence[str], sums: dict[str, str]
+    given: Sequence[GivenGraph], rules: ColumnRules, file: str, unused: Sequence[str], sums: dict[str, str], faults: Faults
 ) -> Joined:
     """The graphs with one list of columns; where a graph has no such column its cells are empty. file: names them in an error.
 
-    ``DataError`` lists every cell that the rules do not allow.
+    ``DataError`` lists the faults that were found before, and every cell that the rules do not allow.
     """
     every = tuple(dict.fromkeys(name for graph in given for name in graph.columns))
     rows: list[Sequence[str]] = []
@@ -86,7 +87,7 @@ def side_by_side(
         number = int(np.searchsorted(starts, row, side="right")) - 1
         return f"{given[number].file}:{given[number].lines[row - starts[number]]}"
 
-    read = read_columns(every, rows, rules, file, place_of, ids)
+    read = read_columns(every, rows, rules, file, place_of, ids, faults)
     return Joined(
         names=[graph.name for graph in given],
         sizes=sizes,

@@ -37,12 +37,18 @@ KINDS = (
 
 @dataclass(eq=False)
 class Found:
-    """What was read so far. unused: what the files hold and no method reads. labels: columns that could be predicted."""
+    """What was read so far.
+
+    unused: what the files hold and no method reads. labels: columns that could be predicted. faults: of all files; where there
+    are some, only what is sound was read. lacking: whether graphs could not be read at all.
+    """
 
     graphs: list[GivenGraph] = field(default_factory=list)
     unused: dict[str, None] = field(default_factory=dict)
     checksums: dict[str, str] = field(default_factory=dict)
     labels: dict[str, None] = field(default_factory=dict)
+    faults: Faults = field(default_factory=Faults)
+    lacking: bool = False
 
 
 def is_collection(folder: Path) -> bool:
@@ -53,10 +59,12 @@ def is_collection(folder: Path) -> bool:
 def load(path: Path, rules: CollectionRules, label: str) -> GraphCollection:
     """The collection in a folder. label: the column of labels.csv; "": the first.
 
-    Raises ``DataError``: all faults of a file, each with file, line, what was found and what is allowed.
+    Raises ``DataError``: all faults of all files, each with file, line, what was found and what is allowed.
     """
     found = read(path, label)
-    given = side_by_side(found.graphs, rules, str(path), tuple(found.unused), found.checksums)
+    if not found.graphs:
+        found.faults.refuse()
+    given = side_by_side(found.graphs, rules, str(path), tuple(found.unused), found.checksums, found.faults)
     return collection_of(f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}", given, rules, str(path))
 
 
@@ -101,9 +109,13 @@ def _read(folder: Path, owner: str, label: str, found: Found, prefix: str) -> No
     raw = RawFiles(folder)
     kind = _kind(folder)
     readers = {"tables": _of_tables, "pairs": _of_pairs, "graphml": _of_graphml, "tu": _of_tu}
-    graphs = list(readers[kind](raw, found))
+    graphs: list[GivenGraph] = []
+    with found.faults.gathering():
+        graphs = list(readers[kind](raw, found))
+    found.lacking |= not graphs
     if (folder / LABELS).exists():
-        graphs = _labelled(raw, graphs, label, found)
+        with found.faults.gathering():
+            graphs = _labelled(raw, graphs, label, found)
     elif kind in ("tables", "pairs"):
         raise DataError(f"{folder}: {LABELS} is missing; allowed: a table with the columns graph, label")
     found.graphs += [replace(graph, owner=owner or graph.owner, name=prefix + graph.name) for graph in graphs]
@@ -113,7 +125,7 @@ def _read(folder: Path, owner: str, label: str, found: Found, prefix: str) -> No
 def _labelled(raw: RawFiles, graphs: Sequence[GivenGraph], label: str, found: Found) -> list[GivenGraph]:
     """The graphs with what labels.csv says of them."""
     file = str(raw.folder / LABELS)
-    head, lines = tables.headed(raw.read(LABELS), file, ("graph",))
+    head, lines = tables.headed(raw.read(LABELS), file, ("graph",), found.faults)
     others = [name for name in head if name not in ("graph", OWNER)]
     if not others or (label and label not in others):
         raise DataError(f"{file}:1: there is no column {label or 'label'!r}; found: {', '.join(head)}")
@@ -122,15 +134,13 @@ def _labelled(raw: RawFiles, graphs: Sequence[GivenGraph], label: str, found: Fo
     found.unused |= {f"column {name!r} of {LABELS}": None for name in others if name != (label or others[0])}
     known = {graph.name: graph for graph in graphs}
     said: dict[str, list[str]] = {}
-    faults = Faults()
-    for number, cells in lines:
+    for number, cells in _as_wide(lines, head):
         name = cells[of_graph]
-        if name not in known:
-            faults.note(f"{file}:{number}", f"graph {name!r} has no node; allowed: the {len(known)} graphs of this folder")
+        if name not in known and not found.lacking:
+            found.faults.note(f"{file}:{number}", f"graph {name!r} has no node; allowed: the {len(known)} graphs here")
         elif name in said:
-            faults.note(f"{file}:{number}", f"graph {name!r} has a second label; allowed: one")
+            found.faults.note(f"{file}:{number}", f"graph {name!r} has a second label; allowed: one")
         said[name] = cells
-    faults.refuse()
     place = head.index(OWNER) if OWNER in head else None
     return [
         replace(graph, label=own[of_label], owner="" if place is None else own[place])
@@ -143,52 +153,55 @@ def _labelled(raw: RawFiles, graphs: Sequence[GivenGraph], label: str, found: Fo
 def _of_tables(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
     """One table of all nodes, one of all edges."""
     file, other = str(raw.folder / NODES), str(raw.folder / EDGES)
-    head, lines = tables.headed(raw.read(NODES), file, ("graph", "id"))
+    head, lines = tables.headed(raw.read(NODES), file, ("graph", "id"), found.faults)
     of_graph, of_id = head.index("graph"), head.index("id")
     kept = [place for place in range(len(head)) if place not in (of_graph, of_id)]
     rows: dict[str, dict[str, int]] = {}
     cells_of: dict[str, list[list[str]]] = {}
-    at: dict[str, list[int]] = {}
-    faults = Faults()
+    sound: dict[str, list[tuple[str, int]]] = {}  # graph → its nodes, each with its line
     for number, cells in lines:
-        graph, node = cells[of_graph], cells[of_id]
+        graph, node = (cells[place] if place < len(cells) else "" for place in (of_graph, of_id))
         own = rows.setdefault(graph, {})
-        if not graph or not node:
-            faults.note(f"{file}:{number}", "an empty graph or id; allowed: any text")
+        if len(cells) == len(head) and not (graph and node):
+            found.faults.note(f"{file}:{number}", "an empty graph or id; allowed: any text")
         elif node in own:
-            faults.note(f"{file}:{number}", f"node {node!r} of graph {graph!r} appears a second time; allowed: once")
+            found.faults.note(f"{file}:{number}", f"node {node!r} of graph {graph!r} appears a second time; allowed: once")
+        elif len(cells) == len(head):
+            cells_of.setdefault(graph, []).append([cells[place] for place in kept])
+            sound.setdefault(graph, []).append((node, number))
         own.setdefault(node, len(own))
-        cells_of.setdefault(graph, []).append([cells[place] for place in kept])
-        at.setdefault(graph, []).append(number)
-    faults.refuse()
     if not rows:
         raise DataError(f"{file}: a header but no nodes; allowed: one line per node")
     if not (raw.folder / EDGES).exists():
         raise DataError(f"{raw.folder}: {EDGES} is missing; allowed: a table with the columns graph, source, target")
     ends = _edges_of(raw, other, rows, found)
     columns = tuple(head[place] for place in kept)
-    for graph, own in rows.items():
-        yield GivenGraph(graph, columns, tuple(own), cells_of[graph], file, at[graph], _pairs(ends.get(graph, [])))
+    for graph, there in sound.items():
+        nodes, at = zip(*there, strict=True)
+        yield GivenGraph(graph, columns, nodes, cells_of[graph], file, at, _pairs(ends.get(graph, [])))
 
 
 def _edges_of(raw: RawFiles, file: str, rows: dict[str, dict[str, int]], found: Found) -> dict[str, list[tuple[int, int]]]:
     """Graph → its edges, by the rows of their ends."""
-    head, lines = tables.headed(raw.read(EDGES), file, ("graph", "source", "target"))
+    head, lines = tables.headed(raw.read(EDGES), file, ("graph", "source", "target"), found.faults)
     places = [head.index(name) for name in ("graph", "source", "target")]
     found.unused |= {f"column {name!r} of {EDGES}": None for name in head if head.index(name) not in places}
     ends: dict[str, list[tuple[int, int]]] = {}
-    faults = Faults()
-    for number, cells in lines:
+    for number, cells in _as_wide(lines, head):
         graph, one, two = (cells[place] for place in places)
         own = rows.get(graph)
         if own is None:
-            faults.note(f"{file}:{number}", f"unknown graph {graph!r}; allowed: the {len(rows)} graphs of {NODES}")
+            found.faults.note(f"{file}:{number}", f"unknown graph {graph!r}; allowed: the {len(rows)} graphs of {NODES}")
             continue
         for node in sorted({one, two} - own.keys()):
-            faults.note(f"{file}:{number}", f"node {node!r} is not in graph {graph!r}; allowed: its {len(own)} nodes")
+            found.faults.note(f"{file}:{number}", f"node {node!r} is not in graph {graph!r}; allowed: its {len(own)} nodes")
         ends.setdefault(graph, []).append((own.get(one, 0), own.get(two, 0)))
-    faults.refuse()
     return ends
+
+
+def _as_wide(lines: Sequence[tuple[int, list[str]]], head: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """The lines that have a cell for each column; of the others it was noted."""
+    return [line for line in lines if len(line[1]) == len(head)]
 
 
 def _of_pairs(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
@@ -199,19 +212,28 @@ def _of_pairs(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
         edges = nodes.removesuffix(NODES) + EDGES
         if not (raw.folder / edges).exists():
             raise DataError(f"{raw.folder / edges}: missing; of a graph without edges it is the header source,target alone")
-        table = tables.feature_table(raw.read(nodes), str(raw.folder / nodes))
-        one, two, more = tables.edges(raw.read(edges), str(raw.folder / edges), table.rows)
+        file, ends = str(raw.folder / nodes), np.zeros((0, 2), dtype=np.int64)
+        table, more = None, 0
+        with found.faults.gathering():
+            table = tables.feature_table(raw.read(nodes), file, found.faults)
+            one, two, more = tables.edges(raw.read(edges), str(raw.folder / edges), table.rows)
+            ends = np.stack([one, two], axis=1)
+        if table is None:
+            found.lacking = True
+            continue
         found.unused |= {"further columns of edges (weights, times)": None} if more else {}
-        columns = table.names or tuple(f"column {place + 2}" for place in range(len(table.cells[0])))
-        ends = np.stack([one, two], axis=1)
-        yield GivenGraph(name, columns, tuple(table.rows), table.cells, str(raw.folder / nodes), table.lines, ends)
+        columns = table.names or tuple(f"column {place + 2}" for place in range(len((table.cells or [[]])[0])))
+        yield GivenGraph(name, columns, tuple(table.ids), table.cells, file, table.lines, ends)
 
 
 def _of_graphml(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
     seen: dict[str, str] = {}
     for file in sorted(raw.folder.glob("*.graphml")):
-        graphs, unused = graphml.read(raw.read(file.name), str(file))
-        found.unused |= dict.fromkeys(unused)
+        graphs: list[GivenGraph] = []
+        with found.faults.gathering():
+            graphs, unused = graphml.read(raw.read(file.name), str(file))
+            found.unused |= dict.fromkeys(unused)
+        found.lacking |= not graphs
         for graph in graphs:
             named = replace(graph, name=file.stem if len(graphs) == 1 else graph.name)
             if named.name in seen:

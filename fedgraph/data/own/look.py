@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fedgraph.data.base import tables
+from fedgraph.data.base.files import Faults
 from fedgraph.data.own import graph_folders
 from fedgraph.data.own.columns import column_kinds
 
@@ -36,7 +37,7 @@ def look_at(folder: Path) -> Seen:
     features, labels = folder / "features.csv", folder / "labels.csv"
     if not features.is_file():
         return Seen()
-    table = tables.feature_table(features.read_bytes(), str(features))
+    table = tables.feature_table(features.read_bytes(), str(features), Faults())  # the reader of the folder refuses them
     first: dict[str, object] = {}
     if labels.is_file():
         named = list(tables.label_columns(labels.read_bytes(), str(labels), table.rows))
