@@ -36,6 +36,7 @@ from fedgraph.scenario.wanted import Size, Wanted
 SHARE = 0.4  # of the probe's time that one cell may take
 EARLY = 0.8  # trainings stop early now and then: the part of the other rounds that a stopped cell is taken to need
 BEGIN = {"serial": 6.0, "ray": 14.0}  # seconds for starting and for the report, on two quiet cores (2026-11)
+WORK_TO_BEGIN = {"serial": 6.0, "ray": 24.0}  # processor seconds for the same, those of two workers included
 ALL_OF_A_CORE = 0.95  # share of a core from which on a process was not held up
 FITS = 100.0  # seconds from the command to the answer, of the two minutes; the rest is for the draft itself
 DRAFT_PROBE = 12.0  # seconds of processor time
@@ -124,15 +125,32 @@ def seconds_of_cells(cells: Iterable[Cell], tried: Mapping[Kind, Tried]) -> tupl
     return total, longest
 
 
-def wall_seconds(total: float, longest: float, engine: str, workers: int | None, cores: int, others: float = 0.0) -> float:
+def wall_seconds(
+    total: float,
+    longest: float,
+    engine: str,
+    workers: int | None,
+    cores: int,
+    others: float = 0.0,
+    slow: float = 1.0,
+) -> float:
     """How long a run takes whose cells need ``total`` processor seconds, start and report included.
 
-    others: how many other processes want the ``cores`` at the same time; all get equal parts of them.
+    others: how many other processes want the ``cores`` at the same time; all get equal parts of them. slow: of ``slowness``.
     """
     side_by_side = 1 if engine == "serial" else workers or cores
     spread = total if side_by_side == 1 else max(HELD_UP * total / side_by_side, longest)
     part = min(1.0, cores / (others + side_by_side))  # of a core, for each of the run's processes
-    return (BEGIN[engine] + spread) / part
+    return (BEGIN[engine] * slow + spread) / part
+
+
+def slowness(started: float) -> float:
+    """How many times the processor seconds of quiet cores a start takes here.
+
+    started: processor seconds that this process needed until it probes: it read the same libraries and data as a run. Programs
+    that share a core's caches make each second do less. At most 3: the process may have done other things before.
+    """
+    return min(max(started / BEGIN["serial"], 1.0), 3.0)
 
 
 def other_processes(worked: float, passed: float, cores: int, load: float) -> float:
@@ -161,6 +179,7 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
         if not seconds:
             return Found(counts, f"{len(every)} cells in all; nothing was probed.")
         importlib.import_module("torch_geometric.nn")  # a run pays for that once, and no cell does
+        slow = slowness(time.process_time())
         before, worked = time.perf_counter(), time.process_time()
         tried = probe_kinds(stages, seconds, time.process_time)
         passed, worked = time.perf_counter() - before, time.process_time() - worked
@@ -168,21 +187,23 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
     others = other_processes(worked, passed, cores, os.getloadavg()[0])
     sizes = Counter(cell.kind for cell in every)
     asked = ready.scenario.runtime
-    wall = loading + wall_seconds(*seconds_of_cells(every, tried), asked.engine, asked.workers, cores, others)
+    total, longest = seconds_of_cells(every, tried)
+    wall = loading + wall_seconds(total, longest, asked.engine, asked.workers, cores, others, slow)
+    work = total + slow * WORK_TO_BEGIN[asked.engine]
     size = sum(number * tried[kind].written for kind, number in sizes.items() if kind in tried)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     where = "in one process" if asked.engine == "serial" else f"with {asked.workers or os.cpu_count()} workers"
     disk = f"about {max(size / 1e6, 0.1):.1f} MB on disk without figures"
     said = [
-        f"{len(every)} cells in all: about {span(wall)} on this machine {where}; about {memory:.1f} GB of memory for each "
-        f"process; {disk} ({len(tried)} of {len(sizes)} kinds of cells were tried)."
+        f"{len(every)} cells in all: about {span(wall)} on this machine {where} ({span(work)} of processors); "
+        f"about {memory:.1f} GB of memory for each process; {disk} ({len(tried)} of {len(sizes)} kinds of cells were tried)."
     ]
     if others >= 1:
         said.append(f"Other programs are at work here: a process gets {min(1.0, cores / (others + 1)):.0%} of a core.")
     said += _named("Stopped before their end, so their time is a guess", [k for k, t in tried.items() if not t.whole])
     said += _named("Not tried, and taken to be like the others", [k for k in sizes if k not in tried])
     dear = max(sizes, key=lambda k: sizes[k] * (tried[k].seconds if k in tried else 0.0))
-    part = sizes[dear] * tried[dear].seconds / max(seconds_of_cells(every, tried)[0], 1e-9)
+    part = sizes[dear] * tried[dear].seconds / max(total, 1e-9)
     if part > 0.3 and len(sizes) > 1:
         said.append(f"{part:.0%} of the computing is for {_words(dear)} ({sizes[dear]} cells).")
     return Found(counts, "\n".join(said))

@@ -179,7 +179,7 @@ def test_transfers_become_features_of_both_accounts() -> None:
 @pytest.mark.parametrize(
     ("nodes", "transfers", "says"),
     [
-        ("nodeid,isFraud\n0,0\n", "", "missing: init_balance"),
+        ("nodeid,isFraud\n0,0\n", "", "no column init_balance"),
         ("nodeid,isFraud,init_balance\n1,0,5\n", "sourceNodeId,targetNodeId,value,time\n", "must run from 0"),
         ("nodeid,isFraud,init_balance\n0,2,5\n", "sourceNodeId,targetNodeId,value,time\n", r"nodes.csv:2: isFraud"),
         ("nodeid,isFraud,init_balance\n0,0,x\n", "sourceNodeId,targetNodeId,value,time\n", r"nodes.csv:2: found"),
