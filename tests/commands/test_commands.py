@@ -190,6 +190,7 @@ def test_what_new_writes_of_a_federation_runs(
         (("--graph", "text.npz"), "not an .npz archive (its bytes are no zip)"),
         (("--graph", "empty"), "edges.csv and features.csv and labels.csv missing"),
         (("--graph", "pair"), "2 nodes have a label; allowed: 5 or more"),
+        (("--graph", "alike"), "all labelled nodes are of one class ('x'); allowed: two classes or more"),
         (("--graph", "embedded/library", "--out", "there.yaml"), "exists already; say --force"),
         (("--graph", "embedded/library", "--out", "empty"), "is a folder"),
         (("--graph", "embedded/library", "--out", "there.yaml/x.yaml"), "there.yaml is not a folder"),
@@ -205,6 +206,9 @@ def test_new_refuses_in_one_line(
     (tmp_path / "pair").mkdir()
     for name, text in (("features", "a,1\nb,0\n"), ("edges", "a,b\n"), ("labels", "a,x\nb,y\n")):
         (tmp_path / "pair" / f"{name}.csv").write_text(text)
+    (tmp_path / "alike").mkdir()
+    for name, word in (("features", "1"), ("edges", "0"), ("labels", "x")):
+        (tmp_path / "alike" / f"{name}.csv").write_text("".join(f"{k},{word}\n" for k in range(6)))
     before = sorted(tmp_path.rglob("*"))
     assert says in said(capsys, "new", *words, status=2)
     assert sorted(tmp_path.rglob("*")) == before, "nothing is half-written"

@@ -31,6 +31,13 @@ def test_workers_share_but_the_longest_cell_stays_whole() -> None:
     assert probe.wall_seconds(100.0, 90.0, "ray", 5, cores=5) == pytest.approx(90.0 + probe.BEGIN["ray"])
 
 
+def test_a_start_that_was_slow_makes_a_run_slow() -> None:
+    quiet = probe.BEGIN["serial"]
+    assert [probe.slowness(quiet * k) for k in (0.5, 1.0, 1.6, 50.0)] == [1.0, 1.0, pytest.approx(1.6), 3.0]
+    slow = probe.wall_seconds(100.0, 10.0, "serial", 1, cores=5, slow=1.5)
+    assert slow == 100.0 + 1.5 * quiet
+
+
 @pytest.mark.parametrize("others", [0, 1, 3, 8])
 @pytest.mark.parametrize("engine", ["serial", "ray"])
 def test_what_others_take_is_measured_by_one_process_and_slows_down_all(others: int, engine: str) -> None:

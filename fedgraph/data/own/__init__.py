@@ -157,8 +157,8 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
         content, labels = raw.read(params.labels), str(path / params.labels)
         with faults.gathering():
             words = tables.label_words(content, labels, rows, params.label)
-        named = tables.label_columns(content, labels, rows)
-        others = [f"column {one!r} of {params.labels}" for one in named if one != (params.label or named[0])]
+            named = tables.label_columns(content, labels, rows)
+            others = [f"column {one!r} of {params.labels}" for one in named if one != (params.label or named[0])]
     names = table.names or tuple(columns.unnamed(place) for place in range(len((table.cells or [[]])[0])))
     places = [f"{file}:{line}" for line in table.lines]
     read = columns.read_columns(names, table.cells, params, file, places.__getitem__, table.ids, faults)

@@ -192,6 +192,10 @@ FAULTS = {
         "g2.nodes.csv:2: column 2 (age) of node '0' is 'old'; allowed: finite numbers",
         "g2.nodes.csv:4: column 2 (age) of node '2' is an empty cell; allowed: finite numbers, or empty: missing",
     ),
+    ("pairs", "g2.nodes.csv", "id,age,member\n0,old,1\n1,2\n2,3,1\n"): (
+        "g2.nodes.csv:2: column 2 (age) of node '0' is 'old'",
+        "g2.nodes.csv:3: 2 columns; allowed: 3, as in the first line",
+    ),
     ("pairs", "g2.nodes.csv", "id,age\n"): ("g2.nodes.csv: a header but no nodes",),
     ("tu", "MINE_A.txt", "1, 2\n1, 9\n5, 99\n"): ("MINE_A.txt:3: found 99; allowed: whole numbers 1 … 10",),
     ("tu", "MINE_A.txt", "1, 9\n2, 8\n"): (
@@ -222,6 +226,36 @@ def test_all_faults_of_a_file_come_at_once(fault: tuple[str, str, str], tmp_path
     for says in FAULTS[fault]:
         assert any(says in line for line in lines), (says, lines)
     assert all(str(tmp_path) in line or line.startswith("…") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("layout", "changes", "says"),
+    [
+        (
+            "pairs",
+            {"g1.nodes.csv": "id,age\n0,1\n1\n", "g2.edges.csv": "source,target\n0,77\n", "labels.csv": "graph,label\ng9,x\n"},
+            ("g1.nodes.csv:3: 1 columns", "g2.edges.csv:2: unknown node '77'", "labels.csv:2: graph 'g9' has no node"),
+        ),
+        ("pairs", {"g1.nodes.csv": "", "g2.edges.csv": ""}, ("g1.nodes.csv: empty", "g2.edges.csv: empty")),
+        (
+            "tables",
+            {"nodes.csv": "graph,id,age\ng1,0,x\ng1,1\ng1,2,4\n", "edges.csv": "graph,source,target\ng1,0,1\ng1,8,1\n"},
+            ("nodes.csv:2: column 2 (age) of node '0' is 'x'", "nodes.csv:3: 2 columns", "edges.csv:3: node '8' is not in"),
+        ),
+        ("graphml", {"g1.graphml": "<graphml/>", "g2.graphml": "<x"}, ("g1.graphml: no graph", "g2.graphml:1: not XML")),
+    ],
+)
+def test_faults_of_several_files_come_at_once(
+    layout: str, changes: dict[str, str], says: tuple[str, ...], tmp_path: Path
+) -> None:
+    LAYOUTS[layout](tmp_path)
+    for file, text in changes.items():
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    lines = str(caught.value).splitlines()
+    for what in says:
+        assert any(what in line for line in lines), (what, lines)
 
 
 def test_what_is_missing_or_strange_is_named(tmp_path: Path) -> None:
