@@ -104,7 +104,8 @@ def load(dataset: str, request: base.Request) -> Graph:
         return graph if federation else replace(graph, owner=None, owner_names=())
 
     without = replace(request, parameters={})
-    return published.load_published(record, without, prepared, lambda _, seed: _stand_in(dataset, params, seed))
+    load_campuses = published.loader({dataset: record}, prepared, lambda _, seed: _stand_in(dataset, params, seed))
+    return load_campuses(dataset, without)
 
 
 def read(raw: RawFiles, name: str) -> Campus:

@@ -7,7 +7,7 @@ stand-in.
 
 import hashlib
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -117,66 +117,49 @@ def loader(
     read: Callable[[Published, files.RawFiles], Loaded],
     stand_in: Callable[[Published, int], Loaded],
 ) -> Callable[[str, Request], Loaded]:
-    """The ``load`` of a family.
+    """The ``load`` of a family: it reads published files from where they are found first, or generates the stand-in.
 
     Args:
         read: interprets the files.
         stand_in: (record, seed) → generated data; ``Published.generated``: by the block model.
+
+    ``load`` raises ``ScenarioError`` for parameters or a path, and ``DataError`` for a root that is no folder, and for files
+    that are missing, damaged or not the published ones.
     """
 
     def load(dataset: str, request: Request) -> Loaded:
         """See :func:`fedgraph.data.load`."""
-        return load_published(datasets[dataset], request, read, stand_in)
+        data = datasets[dataset]
+        if request.parameters or request.path is not None:
+            raise ScenarioError(f"data set {data.key!r} takes neither parameters nor a path; use own/npz or own/csv for a file")
+        if request.stand_in:
+            return stand_in(data, request.seed)
+        if strange := next((folder for folder in request.roots if not folder.is_dir()), None):
+            raise DataError(f"the data root {str(strange)!r} is not a folder; name an existing one, or none")
+        cache = files.cache_dir()
+        found = files.find(data.folder, data.files, data.sha256, (*request.roots, cache), data.direct)
+        trouble = "a download was not allowed" if data.pyg else "it is not downloaded"
+        if found is None and request.download and data.pyg:
+            attributes = {key: value for key, value in data.pyg.items() if key != "class"}
+            trouble = files.download(data.folder, data.files, cache, str(data.pyg["class"]), attributes)
+            found = files.find(data.folder, data.files, data.sha256, (cache,), data.direct)
+        if found is not None:
+            loaded = read(data, found)
+            require_published(data.key, data.content, loaded, found.folder)
+            return loaded
+        if request.when_unavailable == "synthetic":
+            return stand_in(data, request.seed)
+        searched = ", ".join(str(f) for f in (*request.roots, cache))
+        wanted = ", ".join(f"{data.folder}/{name}" for name in data.files)
+        partly = files.incomplete(data.folder, data.files, (*request.roots, cache), data.direct)
+        searched = f"{partly}; searched: {searched}" if partly else f"searched: {searched}"
+        raise DataError(
+            f"data set {data.key!r} is not available ({searched}; {trouble}). Put these files below one of these "
+            f"folders, or below a folder that --data-root or {ROOT_VARIABLE} names: {wanted}. "
+            f"Or write 'when_unavailable: synthetic' to run on a generated stand-in."
+        )
 
     return load
-
-
-def load_published(
-    data: Published,
-    request: Request,
-    read: Callable[[Published, files.RawFiles], Loaded],
-    stand_in: Callable[[Published, int], Loaded],
-) -> Loaded:
-    """Read published files from where they are found first, or generate the stand-in.
-
-    Raises:
-        ScenarioError: for parameters or a path.
-        DataError: for a root that is no folder, and for files that are missing, damaged or not the published ones.
-    """
-    if request.parameters or request.path is not None:
-        raise ScenarioError(f"data set {data.key!r} takes neither parameters nor a path; use own/npz or own/csv for a file")
-    if request.stand_in:
-        return stand_in(data, request.seed)
-    require_folders(request.roots)
-    cache = files.cache_dir()
-    found = files.find(data.folder, data.files, data.sha256, (*request.roots, cache), data.direct)
-    trouble = "a download was not allowed" if data.pyg else "it is not downloaded"
-    if found is None and request.download and data.pyg:
-        attributes = {key: value for key, value in data.pyg.items() if key != "class"}
-        trouble = files.download(data.folder, data.files, cache, str(data.pyg["class"]), attributes)
-        found = files.find(data.folder, data.files, data.sha256, (cache,), data.direct)
-    if found is not None:
-        loaded = read(data, found)
-        require_published(data.key, data.content, loaded, found.folder)
-        return loaded
-    if request.when_unavailable == "synthetic":
-        return stand_in(data, request.seed)
-    searched = ", ".join(str(f) for f in (*request.roots, cache))
-    wanted = ", ".join(f"{data.folder}/{name}" for name in data.files)
-    partly = files.incomplete(data.folder, data.files, (*request.roots, cache), data.direct)
-    searched = f"{partly}; searched: {searched}" if partly else f"searched: {searched}"
-    raise DataError(
-        f"data set {data.key!r} is not available ({searched}; {trouble}). Put these files below one of these "
-        f"folders, or below a folder that --data-root or {ROOT_VARIABLE} names: {wanted}. "
-        f"Or write 'when_unavailable: synthetic' to run on a generated stand-in."
-    )
-
-
-def require_folders(roots: Iterable[Path]) -> None:
-    """``DataError`` for a root that is no folder."""
-    for folder in roots:
-        if not folder.is_dir():
-            raise DataError(f"the data root {str(folder)!r} is not a folder; name an existing one, or none")
 
 
 def graph(
