@@ -183,7 +183,7 @@ def _of_tables(
     if len(set(ids)) < len(ids):
         raise DataError("two rows of the table of nodes have one id; allowed: each once")
     kept = [column for column in columns if column not in (chosen, "id")]
-    cells = [["" if _is_missing(value) else _cell(value) for value in row] for row in nodes[kept].itertuples(index=False)]
+    cells = [["" if _is_missing(value) else str(value).strip() for value in row] for row in nodes[kept].itertuples(index=False)]
     read = read_columns(kept, cells, rules, "the table of nodes", lambda row: f"the table of nodes:{row + 1}", ids)
     ends = _ends([str(column) for column in edges.columns])
     one, two = (_rows_of(edges[end].tolist(), ids, end) for end in ends)
@@ -223,11 +223,6 @@ def _rows_of(values: Sequence[object], ids: Sequence[str], end: str) -> np.ndarr
 
 def _is_missing(value: object) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
-
-
-def _cell(value: object) -> str:
-    """true and false as a CSV would hold them; numbers in full."""
-    return str(value).strip()
 
 
 def graphs_of(given: Sequence[object], name: str, rules: EdgeRules, label: str = "y") -> GraphCollection:
