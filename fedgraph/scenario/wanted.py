@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust
-from fedgraph.types import Graph, GraphCollection
+
+if TYPE_CHECKING:
+    from fedgraph.types import Graph, GraphCollection
 
 UNITS = ("node", "edge")
 ASKED = ("private", "public")  # the people whose answers are wanted
@@ -151,6 +152,7 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
     from fedgraph import data
     from fedgraph.data.base import resolve
     from fedgraph.data.own.graph_folders import is_collection
+    from fedgraph.types import Graph
 
     if federation is not None:
         loaded = data.load("own/federation", path=federation)
@@ -203,12 +205,13 @@ def require_classes(option: str, graph: Graph) -> None:
 def _of_collection(path: Path, parameters: Mapping[str, object]) -> Data:
     from fedgraph import data
     from fedgraph.data.own import given_graphs
+    from fedgraph.types import GraphCollection
 
     loaded = data.load("own/graphs", path=path, parameters=parameters)
     assert isinstance(loaded, GraphCollection)
-    counts = np.bincount(loaded.labels, minlength=2)
-    if int(counts.min()) < FEWEST_OF_A_CLASS:
-        named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts.tolist(), strict=False)]
+    counts = [loaded.labels.tolist().count(number) for number in range(max(2, loaded.num_classes))]
+    if min(counts) < FEWEST_OF_A_CLASS:
+        named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts, strict=False)]
         raise ScenarioError(
             f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {FEWEST_OF_A_CLASS} "
             "graphs or more, since some train and others test"
@@ -222,7 +225,7 @@ def _of_collection(path: Path, parameters: Mapping[str, object]) -> Data:
         people=len(loaded.graphs),
         collection=loaded,
         owners=loaded.owner is not None,
-        least_class=int(counts.min()),
+        least_class=min(counts),
     )
 
 

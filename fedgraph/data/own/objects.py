@@ -24,6 +24,7 @@ from fedgraph.types import Graph, GraphCollection, Masks
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
+    from torch_geometric.data import Data
 
 LABEL_COLUMNS = ("y", "label", "labels", "class", "target")
 ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
@@ -95,19 +96,19 @@ def _of_pyg(data: Any, name: str) -> Given:
     return Given(name, _title(name), ends[:, 0], ends[:, 1], rows, words, unused=unused, masks=masks)
 
 
-def _parts_of_pyg(data: Any, where: str) -> tuple[np.ndarray, np.ndarray]:
+def _parts_of_pyg(data: Data, where: str) -> tuple[np.ndarray, np.ndarray]:
     """(rows [n, d], ends [m, 2]); without ``x`` d is 0."""
-    x, arcs = getattr(data, "x", None), data.edge_index
+    x, arcs = data.x, data.edge_index
     if arcs is None or arcs.ndim != 2 or arcs.shape[0] != 2:
         found = "no edge_index" if arcs is None else f"edge_index of shape {tuple(arcs.shape)}"
         raise DataError(f"{where} has {found}; allowed: [2, m]")
     ends = np.asarray(arcs.cpu().numpy(), dtype=np.int64).T
     if x is None:
         return np.zeros((int(data.num_nodes or 0), 0)), ends
-    return np.asarray((x.to_dense() if hasattr(x, "to_dense") else x).cpu().numpy(), dtype=np.float64), ends
+    return np.asarray(x.to_dense().cpu().numpy(), dtype=np.float64), ends
 
 
-def _unused_of_pyg(data: Any, read: Sequence[str], what: str) -> list[str]:
+def _unused_of_pyg(data: Data, read: Sequence[str], what: str) -> list[str]:
     return [f"{key} of the PyG {what}" for key in list(data.keys()) if key not in read]
 
 
@@ -269,13 +270,16 @@ def graphs_of(given: Sequence[object], name: str, rules: EdgeRules, label: str =
 
 def _small(graph: Any, where: str, label: str, unused: dict[str, None]) -> tuple[np.ndarray, np.ndarray, object, str]:
     """(rows [n, d], ends [m, 2], label, owner) of one of many graphs."""
-    if hasattr(graph, "edge_index"):
+    import networkx as nx
+    from torch_geometric.data import Data
+
+    if isinstance(graph, Data):
         (rows, ends), told = _parts_of_pyg(graph, where), graph.to_dict()
         labels = np.asarray([] if told.get("y") is None else told["y"]).reshape(-1).tolist()
         if len(labels) > 1:
             raise DataError(f"{where}: y has {len(labels)} labels; allowed: one for the graph")
         found, more = labels[0] if labels else None, _unused_of_pyg(graph, (*READ_OF_PYG, OWNER), "objects")
-    elif hasattr(graph, "nodes") and hasattr(graph, "is_directed"):
+    elif isinstance(graph, nx.Graph):
         rows, ends, more = _parts_of_networkx(graph, where, ("x",))
         found, told = graph.graph.get(label), graph.graph
     else:
