@@ -11,9 +11,9 @@ of what check said to what run took, in both (goal: 0.5 … 2), the first senten
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -163,12 +163,29 @@ GRAPHS: dict[str, tuple[Callable[[int], Made | Many], int]] = {
 
 def command(*words: str, folder: Path) -> tuple[float, float, str]:
     """(wall seconds, processor seconds, what it said) of one command."""
-    began, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([sys.executable, "-c", MAIN, *words], cwd=folder, capture_output=True, text=True, check=False)
-    now = resource.getrusage(resource.RUSAGE_CHILDREN)
-    work = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
-    said = done.stdout if done.returncode == 0 else f"exit {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
-    return time.monotonic() - began, work, said
+    began, work = time.monotonic(), dict[int, float]()
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        with subprocess.Popen([sys.executable, "-c", MAIN, *words], cwd=folder, stdout=out, stderr=err) as running:
+            while running.poll() is None:
+                work |= seconds_below(running.pid)
+                time.sleep(0.2)
+        out.seek(0), err.seek(0)
+        said = out.read() if running.returncode == 0 else f"exit {running.returncode}: {err.read().strip().splitlines()[-1:]}"
+    return time.monotonic() - began, sum(work.values()), said
+
+
+def seconds_below(root: int) -> dict[int, float]:
+    """Process → its processor seconds so far, of ``root`` and all that it started, workers of Ray included (Linux)."""
+    parents, seconds = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            pid, fields = int(stat.parent.name), stat.read_text().rpartition(")")[2].split()
+            parents[pid], seconds[pid] = int(fields[1]), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def below(pid: int) -> bool:
+        return pid == root or (pid in parents and below(parents[pid]))
+
+    return {pid: seconds[pid] for pid in parents if below(pid)}
 
 
 def by_command(name: str, folder: Path, quick: bool) -> str:
