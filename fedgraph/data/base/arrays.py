@@ -83,8 +83,8 @@ def numbers(raw: RawFiles, name: str, columns: int | None = None, skip: int = 0,
     if not whole_table:
         raise DataError(f"{file}: not a table of numbers; allowed: {wanted} numbers a line, with commas between")
     table = found.reshape(len(lines), wanted)
-    for line in np.flatnonzero(~np.isfinite(table).all(axis=1)):
-        faults.note(f"{file}:{line + 1 + skip}", "found NaN or infinity; allowed: finite numbers")
+    for row in np.flatnonzero(~np.isfinite(table).all(axis=1)):
+        faults.note(f"{file}:{row + 1 + skip}", "found NaN or infinity; allowed: finite numbers")
     faults.refuse()
     return table
 
