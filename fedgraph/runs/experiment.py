@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import yaml
@@ -43,59 +43,73 @@ def run(
     known = given or {}
     settings = ready.scenario.runtime
     data.look_in(data_root)
-    with runtime.beside(settings.engine, settings.workers, settings.gpus_per_worker, settings.silence) as engine:
+    with runtime.beside(settings.engine, settings.workers, settings.gpus_per_worker, settings.silence) as beginning:
         graphs = [known.get(d.label) or load(d, data_root, seeds.public(ready.scenario.seed)) for d in ready.scenario.datasets]
         store.claim(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
         with store.locked(out):
             try:
-                return _computed(ready, graphs, out, text, console, engine)
+                return _computed(ready, graphs, out, text, console, beginning)
             except (ScenarioError, DataError, PrivacyError):
                 store.disclaim(out)
                 raise
 
 
 def _computed(
-    ready: Ready, graphs: list[Graph | GraphCollection], out: Path, text: str, console: Console, begun: Callable[[], Runtime]
+    ready: Ready, graphs: list[Graph | GraphCollection], out: Path, text: str, console: Console, beginning: runtime.Beginning
 ) -> Path:
     """Every cell that is missing, and the report. ``RuntimeFailure`` at the end where cells failed; the others are whole."""
-    began = time.time()
+    began, asked = time.time(), ready.scenario.runtime
     kept = store.CellStore(out)
     console.say(": ".join(filter(None, (ready.scenario.name, ready.scenario.title))) + f" → {out}")
     for graph in graphs:
         console.say(describe(graph))
-    with begun() as engine:
+    stages = tuple(stages_of(ready, graphs, runtime.start("serial"), console, store.PairStore(out)))  # plans need no Ray
+    todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
+    for line in kept.damaged:
+        console.say(f"{line}; it is computed again")
+    require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
+    charged = None if ready.scenario.budget is None else ChargedRun.of(ready.scenario.budget, out, graphs[0])
+    if charged is not None:
+        charged.charge(stages, todo)
+    todo.sort(key=lambda one: not _is_ceiling(one[1]))  # the dearest first
+    total = sum(len(stage.cells) for stage in stages)
+    rounds: dict[str, object] = {"federations": schedule.where_rounds_run(asked.engine, asked.spread)}
+    reporting = Reporting(ready, graphs, out, text, stages, kept, rounds | {"runtime": asked.engine}, began)
+    reporting.write_environment()
+    console.plan(total, total - len(todo), [cell for _, cell in todo])
+    engine: Runtime | None = None
+
+    def begun() -> Runtime:
+        """The engine, which knows what every process has to know."""
+        nonlocal engine
+        engine = beginning.ready()
         engine.tell(data.look_in, data.looked_in())
-        stages = tuple(stages_of(ready, graphs, engine, console, store.PairStore(out)))
-        todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
-        for line in kept.damaged:
-            console.say(f"{line}; it is computed again")
-        require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
-        charged = None if ready.scenario.budget is None else ChargedRun.of(ready.scenario.budget, out, graphs[0])
-        if charged is not None:
-            charged.charge(stages, todo)
-        todo.sort(key=lambda one: not _is_ceiling(one[1]))  # the dearest first
-        total = sum(len(stage.cells) for stage in stages)
-        rounds = {"federations": schedule.where_rounds_run(engine, ready.scenario.runtime.spread)}
-        reporting = Reporting(ready, graphs, out, text, stages, kept, engine.describe() | rounds, began)
+        root = stages[0].context.root if stages else 0
+        if isinstance(root, seeds.Secret):  # beside this one, the only copies of the key: in the memory of the workers
+            engine.tell(seeds.hold, root.key)
+        reporting.where = engine.describe() | rounds
         reporting.write_environment()
-        console.plan(total, total - len(todo), [cell for _, cell in todo])
         console.follow(out, engine)
-        try:
-            for done in schedule.computed(todo, engine, console, ready.scenario.runtime.spread):
-                if isinstance(done.outcome, str):
-                    kept.fail(done.cell, done.outcome, done.seconds)
-                    console.say(f"FAILED {done.cell.name}: {done.outcome}")
-                    continue
-                if charged is not None:
-                    charged.note(done.cell)
-                kept.save(done.cell, done.outcome, done.seconds)
+        return engine
+
+    try:
+        for done in schedule.computed(todo, begun, console, asked.spread, beginning.is_up):
+            if isinstance(done.outcome, str):
+                kept.fail(done.cell, done.outcome, done.seconds)
+                console.say(f"FAILED {done.cell.name}: {done.outcome}")
+                continue
+            if charged is not None:
+                charged.note(done.cell)
+            kept.save(done.cell, done.outcome, done.seconds)
+            if engine is not None:
                 engine.spent(tuple(map(str, done.cell.path)), done.outcome.epsilon_provable)
-                console.note_score(done.cell, done.outcome.metrics)
-                reporting.report_now_and_then()
-            reporting.where = engine.describe() | rounds
-        except BaseException:  # also Ctrl-C: what is done has its page
-            reporting.report_so_far()
-            raise
+            console.note_score(done.cell, done.outcome.metrics)
+            reporting.report_now_and_then()
+        reporting.where = beginning.ready().describe() | rounds
+    except BaseException:  # also Ctrl-C: what is done has its page
+        reporting.report_so_far()
+        raise
+    beginning.ready().close()
     console.close()
     failed = reporting.report(console)
     (out / live.FILE).unlink(missing_ok=True)  # the report says more
@@ -132,8 +146,6 @@ def stages_of(
 ) -> Iterator[Stage]:
     """Every task on every data set; a task that reads none, once."""
     root = seeds.root(ready.scenario.seed)
-    if isinstance(root, seeds.Secret):  # beside this one, the only copies of the key: in the memory of the workers
-        engine.tell(seeds.hold, root.key)
     given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
     given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
     for name, graph in given:

@@ -11,10 +11,15 @@ Under Ray every cell is dealt to a ``Curator``. What happens there follows from 
 The numbers are the same bit for bit. Cells of one stage and seed share splits and plans, so they are dealt together
 (``runtime.base.Queues``), and a curator forgets them when it goes on. Federations on data that are not light follow at the end,
 one at a time, so that their parts are in memory once.
+
+While a Ray on this machine starts, the driver is a curator, too: it computes cells that are alone, on light data, one after
+another; the last of them goes on beside the others.
 """
 
 import itertools
 import math
+import queue
+import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -71,15 +76,35 @@ class Order:
 
 MOST_CHARACTERS = 500  # of the sentence of a failed cell
 LIGHT = 2.0e8  # bytes of a graph of which several federations may be dealt out at once
+SECONDS_BETWEEN_LOOKS = 0.02
 _orders = itertools.count()  # makes the groups of every call their own
 _kept: dict[Hashable, Context] = {}  # at a curator: the latest group's context; made again wherever it is missing
 
 
 def computed(
-    todo: Sequence[tuple[Stage, Cell]], engine: Runtime, console: Console, spread: Spread = "clients"
+    todo: Sequence[tuple[Stage, Cell]],
+    begun: Callable[[], Runtime],
+    console: Console,
+    spread: Spread = "clients",
+    is_up: Callable[[], bool] = lambda: True,
 ) -> Iterator[Done]:
-    """Every cell of ``todo``, as soon as it is done. spread: see ``scenario.RuntimeSettings``."""
+    """Every cell of ``todo``, as soon as it is done.
+
+    Args:
+        begun: gives the engine; it is waited for.
+        spread: see ``scenario.RuntimeSettings``.
+        is_up: whether nobody would have to wait for the engine. Until then the driver is a curator: cells that are alone, on
+            light data, are computed in a thread of its own, and the last of them goes on beside the engine.
+    """
     process.give_back()  # reading and planning took more than what is left of them
+    taken: set[Cell] = set()
+    early = _in_driver([one for one in todo if is_alone(*one) and is_light(one[0])], is_up, console, taken)
+    while not is_up():
+        if (done := next(early, None)) is not None:
+            yield done
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    engine = begun()
+    todo = [one for one in todo if one[1] not in taken]
     if engine.name == "serial":
         for stage, cell in todo:
             console.begin(cell)
@@ -92,13 +117,53 @@ def computed(
     orders = [(stage, cell, whole) for (stage, cell), whole in zip(todo, alone, strict=True)]
     orders.sort(key=lambda order: not order[2])  # the server and the clients start meanwhile
     heavy = [not whole and not is_light(stage) for stage, _, whole in orders]
-    yield from _dealt([order for order, late in zip(orders, heavy, strict=True) if not late], engine, console, None)
-    yield from _dealt([order for order, late in zip(orders, heavy, strict=True) if late], engine, console, 1)
+    for most in (None, 1):
+        part = [order for order, late in zip(orders, heavy, strict=True) if late == (most == 1)]
+        for done in _dealt(part, engine, console, most):
+            yield done
+            yield from filter(None, (next(early, None),))
+    for last in early:
+        if last is not None:
+            yield last
+        time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
-def where_rounds_run(engine: Runtime, spread: Spread) -> str:
+def _in_driver(
+    cells: Sequence[tuple[Stage, Cell]], is_up: Callable[[], bool], console: Console, taken: set[Cell]
+) -> Iterator[Done | None]:
+    """``cells`` one after another in a thread, until ``is_up``; None while one is at work. taken: receives those begun."""
+    run = next(_orders)
+    for stage, cell in itertools.takewhile(lambda one: not is_up(), cells):
+        taken.add(cell)
+        console.begin(cell)
+        context = stage.context
+        group = (run, context.label, context.dataset, cell.seed)
+        order = Order(group, stage.task, context.root, context.seeds, cell, True, context.pairs)
+        found: queue.SimpleQueue[tuple[Outcome | str, float] | BaseException] = queue.SimpleQueue()
+        threading.Thread(
+            target=_computed_into, args=(found, order, context.data), name="curator in the driver", daemon=True
+        ).start()
+        while found.empty():
+            yield None
+        value = found.get()
+        if isinstance(value, BaseException):
+            raise value
+        yield Done(cell, *value)
+        console.finish(cell)
+    _kept.clear()
+
+
+def _computed_into(found: queue.SimpleQueue[Any], order: Order, data: Graph | GraphCollection | None) -> None:
+    process.use_one_thread()
+    try:
+        found.put(compute(SerialRuntime, order, data))
+    except BaseException as error:  # of the machine: it ends the run
+        found.put(error)
+
+
+def where_rounds_run(engine: str, spread: Spread) -> str:
     """In words, for ``environment.json`` and the page."""
-    if engine.name == "serial":
+    if engine == "serial":
         return "clients, server and curator are simulated in one process"
     if spread == "cells":
         return "clients and server of a federation are simulated inside one worker"

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.base import Runtime
@@ -33,11 +34,24 @@ def start(engine: str, workers: int | None = None, gpus_per_worker: float | None
     return RayRuntime(workers, gpus_per_worker, silence)
 
 
+@dataclass(frozen=True, eq=False)
+class Beginning:
+    """An engine that starts beside its caller.
+
+    Args:
+        ready: waits for it, or raises what kept it from starting.
+        is_up: whether nobody would have to wait.
+    """
+
+    ready: Callable[[], Runtime]
+    is_up: Callable[[], bool]
+
+
 @contextmanager
 def beside(
     engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0
-) -> Iterator[Callable[[], Runtime]]:
-    """``start`` beside its caller, with a first curator; gives a function that waits for the engine. It closes at the end."""
+) -> Iterator[Beginning]:
+    """``start`` beside its caller, with a first curator; the engine closes at the end."""
 
     def begun() -> Runtime:
         found = start(engine, workers, gpus_per_worker, silence)
@@ -45,18 +59,18 @@ def beside(
         return found
 
     use_one_thread()
-    with started_beside(begun, alone=engine == "ray" and not os.environ.get("RAY_ADDRESS")) as ready:
-        yield ready
+    with started_beside(begun, alone=engine == "ray" and not os.environ.get("RAY_ADDRESS")) as beginning:
+        yield beginning
 
 
 @contextmanager
-def started_beside(begin: Callable[[], Runtime], alone: bool) -> Iterator[Callable[[], Runtime]]:
+def started_beside(begin: Callable[[], Runtime], alone: bool) -> Iterator[Beginning]:
     """An engine that starts while its caller reads data: the processes of Ray take seconds to come up, on other cores.
 
-    Gives a function that waits for it, or raises what kept it from starting. Only an engine on this machine starts in a thread,
-    ``alone``. One that joins a cluster (``RAY_ADDRESS``) starts when it is asked for: what Ray prints meanwhile about a cluster
-    that does not answer has to be held back, and that holds for the whole process. The thread lives as long as the engine: for
-    Linux the parent of Ray's processes is the *thread* that began them, and they end with it.
+    Only an engine on this machine starts in a thread, ``alone``. One that joins a cluster (``RAY_ADDRESS``) starts when it is
+    asked for: what Ray prints meanwhile about a cluster that does not answer has to be held back, and that holds for the whole
+    process. The thread lives as long as the engine: for Linux the parent of Ray's processes is the *thread* that began them,
+    and they end with it.
     """
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     with ThreadPoolExecutor(1, "start of Ray") as thread, ExitStack() as stack:
@@ -75,7 +89,7 @@ def started_beside(begin: Callable[[], Runtime], alone: bool) -> Iterator[Callab
             return made[0]
 
         try:
-            yield ready
+            yield Beginning(ready, lambda: begun is None or begun.done())
         finally:
             if begun is not None and not made:
                 with suppress(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
@@ -80,13 +80,8 @@ class Tally:
 
     def tasks(self) -> dict[str, Count]:
         """Of every task; ``seconds`` is wall time in which at least one of its trainings went on."""
+        found: dict[str, Count] = {}
         with self._lock:
-            return by_task(self._counts, {task: before for task, (_, _, before) in self._spans.items()})
-
-
-def by_task(counts: Mapping[Path, Count], seconds: Mapping[str, float]) -> dict[str, Count]:
-    """Sums over the trainings of each task, which took so many ``seconds`` of wall time."""
-    found: dict[str, Count] = {}
-    for path, count in counts.items():
-        found[path[0]] = found.get(path[0], Count()) + count
-    return {task: replace(count, seconds=seconds.get(task, count.seconds)) for task, count in found.items()}
+            for path, count in self._counts.items():
+                found[path[0]] = found.get(path[0], Count()) + count
+            return {task: replace(count, seconds=self._spans[task][2]) for task, count in found.items()}

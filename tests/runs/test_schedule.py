@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,8 +68,12 @@ def test_side_by_side_equals_one_after_another(
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert run.main([str(mixed), "--runtime", "serial", "--out", str(whole)]) == 0
 
-    def not_here(params: object, cell: Cell, context: Context) -> object:
-        raise AssertionError("the driver computes no cell")
+    computed = node_classification.run
+
+    def only_alone(params: Any, cell: Cell, context: Context) -> object:
+        assert cell.world.trust.whole, "the driver is no client and no server"
+        assert threading.current_thread() is not threading.main_thread()
+        return computed(params, cell, context)
 
     save, saved = experiment.store.CellStore.save, []
 
@@ -78,7 +83,7 @@ def test_side_by_side_equals_one_after_another(
         saved.append(cell.world.trust)
         save(self, cell, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(node_classification, "run", not_here)
+    monkeypatch.setattr(node_classification, "run", only_alone)
     monkeypatch.setattr(experiment.store.CellStore, "save", dies_after_three)
     assert run.main([str(mixed), "--out", str(cut)]) == 1
     assert len(saved) == 3
@@ -90,6 +95,36 @@ def test_side_by_side_equals_one_after_another(
     made = json.loads((cut / "environment.json").read_text(encoding="utf-8"))["runtime"]
     assert ({"server", "client-0", "client-1"} <= set(made["actors"])) is (spread == "clients")
     assert set(made["federation"]) == ({"node_classification"} if spread == "clients" else set())
+
+
+def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell that it has begun goes on beside the others, and no cell is computed twice."""
+    here, others = threading.Event(), threading.Event()
+    by_whom: dict[float, bool] = {}
+
+    class Later(SerialRuntime):
+        name = "later"
+
+    def fails(params: object, cell: Cell, context: Context) -> object:
+        in_thread = threading.current_thread() is not threading.main_thread()
+        by_whom[cell.epsilon] = in_thread
+        if in_thread:
+            here.set()
+            assert others.wait(30), "the others wait for the driver's own cell"
+        raise DataError(f"cell {cell.epsilon:g}")
+
+    monkeypatch.setattr(node_classification, "run", fails)
+    stage = schedule.Stage(_task("node_classification", _params()), _context(library), ())
+    trusts = {1.0: Trust.OWN_CLIENT, 2.0: Trust.CURATOR, 3.0: Trust.CURATOR}
+    cells = [(stage, Cell("t", "d", "m", "v", trusting(trust), e, "provable", 0)) for e, trust in trusts.items()]
+    found = []
+    for done in schedule.computed(cells, Later, Console(quiet=True), is_up=here.is_set):
+        found.append((done.cell.epsilon, done.outcome))
+        if len(found) == 2:
+            others.set()
+    assert sorted(found) == [(e, f"cell {e:g}") for e in trusts]
+    assert found[-1][0] == 2.0
+    assert by_whom == {1.0: False, 2.0: True, 3.0: False}
 
 
 def test_who_is_alone() -> None:
@@ -123,7 +158,7 @@ def test_curators_get_cells_alone_first_and_federations_on_heavy_data_one_at_a_t
         stage = schedule.Stage(_task("node_classification", _params()), _context(data), ())
         engine = Deals()
         cells = [(stage, Cell("t", "d", "m", "v", trusting(trust), 1.0, "provable", 0)) for trust in trusts]
-        list(schedule.computed(cells, engine, Console(quiet=True), spread))
+        list(schedule.computed(cells, lambda: engine, Console(quiet=True), spread))
         return engine.opened
 
     dealt: list[tuple[int | None, list[list[tuple[Trust, bool]]]]] = []

@@ -142,6 +142,8 @@ class RayRuntime(Conductor, Runtime):
                 running[asked.ref] = task, asked
 
         while running or (free and dealt):
+            if not running:
+                curators.worker(free[0])
             for slot in filter(curators.is_ready, tuple(free)):
                 free.remove(slot)
                 hand_out(slot)

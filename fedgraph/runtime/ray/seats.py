@@ -130,7 +130,7 @@ class Seats:
 
     def ask(self, slot: int, submit: Callable[[Seat], ray.ObjectRef]) -> Asked:
         """Begin a call at whoever does the work of this place."""
-        seat = self._worker(slot)
+        seat = self.worker(slot)
         return Asked(slot, submit, seat, submit(seat))
 
     def values(self, asked: Sequence[Asked]) -> list[Any]:
@@ -161,7 +161,7 @@ class Seats:
         if asked.losses >= MOST_LOSSES:
             kind = self.names[asked.slot].rpartition("/")[2].partition("-")[0]
             raise Deadly(f"{asked.losses} {kind} actors died of it, the last one: {in_a_line(error)}") from None
-        asked.seat = self._worker(asked.slot)
+        asked.seat = self.worker(asked.slot)
         asked.ref = asked.submit(asked.seat)
 
     def known(self) -> list[ActorHandle]:
@@ -273,8 +273,11 @@ class Seats:
                 if self._start is not None:
                     ray.kill(seat.actor, no_restart=True)
 
-    def _worker(self, slot: int) -> Seat:
-        """Who does the work of a place now: its own actor, or while it has none another one of the same kind."""
+    def worker(self, slot: int) -> Seat:
+        """Who does the work of a place now, waited for: its own actor, or while it has none another one of the same kind.
+
+        Raises: ``RuntimeFailure`` where nobody comes in ``SECONDS_TO_FIND``.
+        """
         until = time.monotonic() + SECONDS_TO_FIND
         while True:
             with self._lock:

@@ -1,0 +1,58 @@
+"""Every method trains on a GPU as it does on the CPU: ``pytest -m gpu`` compares them, each method once.
+
+Without a GPU the same code runs with the CPU as its device (``-m slow``), and gives the same bits twice. Noise is drawn on the
+CPU everywhere, dropout on the device, so a GPU gives other numbers: what is released and spent is equal, the accuracy nearly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fedgraph import plugins
+from fedgraph.federation.rounds import Outcome
+from fedgraph.learning.layers import sparse
+from fedgraph.methods.base import kinds
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.types import Graph
+from tests.methods.test_situations import planned, trained
+
+MOST_APART = 0.15  # of accuracies; of 60 nodes a chance draw has a standard deviation of .06
+HAS_GPU = torch.cuda.is_available()
+
+
+def trained_on(device: str, name: str, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome, float | None]:
+    """(what the first situation of the method gives there, accuracy where it names classes)."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: device == "cuda")
+    assert sparse.device().type == device
+    method = kinds.method(name)
+    plan, partition, asked = planned(name, 0, method.OFFERS.situations[0].trusted[0], graph, 4.0)
+    out = trained(plan, partition, SerialRuntime())
+    if method.OFFERS.kind != "classifier":
+        return out, None
+    scores = plugins.load("methods", name).predict(plan, out.state, asked)
+    return out, float((scores.argmax(axis=1) == asked.labels).mean())
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        pytest.param("cpu", marks=pytest.mark.slow),
+        pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device")]),
+    ],
+)
+@pytest.mark.parametrize("name", plugins.names("methods"))
+def test_a_method_trains_on_the_device_as_on_the_cpu(
+    name: str, device: str, library: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (truth, expected), (found, accuracy) = (trained_on(where, name, library, monkeypatch) for where in ("cpu", device))
+    assert found.releases == truth.releases
+    assert found.state.model.keys() == truth.state.model.keys()
+    for key, value in truth.state.model.items():
+        there = np.asarray(found.state.model[key])
+        assert there.shape == np.asarray(value).shape
+        assert np.array_equal(there, value) if device == "cpu" else np.isfinite(there).all(), key
+    assert (accuracy is None) == (expected is None)
+    if accuracy is not None and expected is not None:
+        assert abs(accuracy - expected) <= (0 if device == "cpu" else MOST_APART)
