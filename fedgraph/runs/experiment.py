@@ -63,7 +63,8 @@ def _computed(
     console.say(": ".join(filter(None, (ready.scenario.name, ready.scenario.title))) + f" → {out}")
     for graph in graphs:
         console.say(describe(graph))
-    stages = tuple(stages_of(ready, graphs, runtime.start("serial"), console, store.PairStore(out)))  # plans need no Ray
+    here = beginning.ready() if asked.engine == "serial" else runtime.start("serial")  # plans need no Ray
+    stages = tuple(stages_of(ready, graphs, here, console, store.PairStore(out)))
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
