@@ -95,16 +95,9 @@ def _computed(
 
     try:
         for done in schedule.computed(todo, begun, console, asked.spread, beginning.is_up):
-            if isinstance(done.outcome, str):
-                kept.fail(done.cell, done.outcome, done.seconds)
-                console.say(f"FAILED {done.cell.name}: {done.outcome}")
-                continue
-            if charged is not None:
-                charged.note(done.cell)
-            kept.save(done.cell, done.outcome, done.seconds)
-            if engine is not None:
+            _save(done, kept, charged, console)
+            if engine is not None and not isinstance(done.outcome, str):
                 engine.spent(tuple(map(str, done.cell.path)), done.outcome.epsilon_provable)
-            console.note_score(done.cell, done.outcome.metrics)
             reporting.report_now_and_then()
         reporting.where = beginning.ready().describe() | rounds
     except BaseException:  # also Ctrl-C: what is done has its page
@@ -118,6 +111,18 @@ def _computed(
         first = "; ".join(f"{f.cell.task}/{f.cell.dataset}/{f.cell.method}/{f.cell.variant}: {f.why}" for f in failed[:3])
         raise RuntimeFailure(f"{len(failed)} of {total} cells failed, the others are in {out}; --resume tries again. {first}")
     return out
+
+
+def _save(done: schedule.Done, kept: store.CellStore, charged: ChargedRun | None, console: Console) -> None:
+    """Keep what a cell found, or why it failed."""
+    if isinstance(done.outcome, str):
+        kept.fail(done.cell, done.outcome, done.seconds)
+        console.say(f"FAILED {done.cell.name}: {done.outcome}")
+        return
+    if charged is not None:
+        charged.note(done.cell)
+    kept.save(done.cell, done.outcome, done.seconds)
+    console.note_score(done.cell, done.outcome.metrics)
 
 
 def _is_ceiling(cell: Cell) -> bool:
