@@ -74,14 +74,13 @@ class _Questions:
 
 def run(options: argparse.Namespace) -> int:
     from fedgraph.data.own.graph_folders import is_collection
-    from fedgraph.data.own.look import look_at
     from fedgraph.scenario import draft
 
     questions = _Questions(sys.stdin.isatty() and not options.yes)
     graph = options.graph or (
         None if options.federation else questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")
     )
-    seen = look_at(Path(graph or ""))
+    seen = wishes.look_at(Path(graph or ""))
     label = options.label
     if not label and len(seen.labels) > 1:
         label = questions.ask("--label", LABEL.format(", ".join(seen.labels)), seen.labels[0])

@@ -1,7 +1,17 @@
 """Collections of small graphs from the TU Dortmund benchmark: MUTAG, PROTEINS, IMDB-BINARY.
 
 Morris, Kriege, Bause, Kersting, Mutzel, Neumann, "TUDataset: A collection of benchmark datasets for learning with graphs", 2020
-(graphlearning.io). Plain text files. Node features are the node attributes, then the node labels one-hot (the column order of
+(graphlearning.io). Plain text files, one line per arc, node or graph, numbers split by commas or white space:
+
+    A                 two numbers: the nodes that an arc joins, counted from 1 over all graphs; both of one graph
+    graph_indicator   the graph of each node, counted from 1; the nodes of a graph follow one another
+    graph_labels      the class of each graph
+    node_labels       the kind of each node, counted from 0
+    node_attributes   numbers of each node
+
+Every error is a ``DataError`` of lines ``file:line: found; allowed``. Empty lines at the end are skipped.
+
+Node features are the node attributes, then the node labels one-hot (the column order of
 PyG's ``TUDataset`` with ``use_node_attr=True``); edge labels are left out. IMDB-BINARY has neither: its feature matrices are
 [n, 0], and :func:`degree_features` makes some. Labels belong to the graphs; the ``labels`` of their nodes are -1.
 """
@@ -11,8 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import published, small_graphs, tu_files
-from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base import arrays, published, small_graphs
+from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.base.structure import diagonal_blocks, feature_matrix, undirected
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Provenance, plain_graph
@@ -55,17 +65,17 @@ def read(data: published.Published, raw: RawFiles) -> GraphCollection:
     """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels."""
     dataset = data.key.partition("/")[2]
     prefix = dataset.upper()
-    owner = tu_files.indicator(raw, f"{prefix}_graph_indicator.txt")
+    owner = indicator(raw, f"{prefix}_graph_indicator.txt")
     num_graphs = int(owner[-1]) + 1
-    arcs = tu_files.arcs(raw, f"{prefix}_A.txt", owner)
-    values, labels = np.unique(tu_files.classes(raw, f"{prefix}_graph_labels.txt", num_graphs), return_inverse=True)
+    ends = arcs(raw, f"{prefix}_A.txt", owner)
+    values, labels = np.unique(classes(raw, f"{prefix}_graph_labels.txt", num_graphs), return_inverse=True)
     columns = [np.zeros((owner.size, 0))]
-    if (attributes := f"{prefix}_node_attributes.txt") in data.files:
-        columns.append(tu_files.attributes(raw, attributes, owner.size, 1))
-    if (kinds := f"{prefix}_node_labels.txt") in data.files:
-        columns.append(np.eye(_KINDS[dataset])[tu_files.kinds(raw, kinds, owner.size, _KINDS[dataset])])
+    if (file := f"{prefix}_node_attributes.txt") in data.files:
+        columns.append(attributes(raw, file, owner.size, 1))
+    if (file := f"{prefix}_node_labels.txt") in data.files:
+        columns.append(np.eye(_KINDS[dataset])[kinds(raw, file, owner.size, _KINDS[dataset])])
     features = feature_matrix(sp.csr_array(np.concatenate(columns, axis=1)))
-    adjacency = undirected(arcs[:, 0], arcs[:, 1], owner.size).adjacency
+    adjacency = undirected(ends[:, 0], ends[:, 1], owner.size).adjacency
     found = Counts(labels.size, owner.size, adjacency.nnz // 2, features.shape[1], tuple(np.bincount(labels).tolist()))
     if found != _COUNTS[dataset]:
         raise DataError(f"{data.key!r} is not the published collection: found {found}, expected {_COUNTS[dataset]}")
@@ -99,3 +109,56 @@ def _cut(
         plain_graph(f"{name}#{i}", block, sp.csr_array(features[own]), np.full(own.size, -1, dtype=np.int64), 0, provenance)
         for i, (block, own) in enumerate(zip(diagonal_blocks(adjacency, sizes), rows, strict=True))
     )
+
+
+def arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
+    """int64 [m, 2], counted from 0. owner: of :func:`indicator`."""
+    given = arrays.numbers(raw, file, 2, blanks=True)
+    found = arrays.whole(given, owner.size + 1, raw, file, least=1, what="nodes of the graph indicator")
+    ends = found - 1
+    faults = Faults()
+    for line in np.flatnonzero(owner[ends[:, 0]] != owner[ends[:, 1]]):
+        one, two = found[line]
+        graphs = f"{owner[one - 1] + 1} and {owner[two - 1] + 1}"
+        faults.note(f"{raw.folder / file}:{line + 1}", f"{one}, {two} joins graphs {graphs}; allowed: nodes of one graph")
+    faults.refuse()
+    return ends
+
+
+def indicator(raw: RawFiles, file: str) -> np.ndarray:
+    """int64 [nodes]: each node's graph, counted from 0, never falling and without a gap."""
+    found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=1)
+    if not found.size:
+        raise DataError(f"{raw.folder / file}: empty; allowed: one line per node")
+    steps = np.diff(found, prepend=0)
+    wrong = np.flatnonzero((steps < 0) | (steps > 1))
+    if wrong.size:
+        at = int(wrong[0])
+        before = f"graph {found[at - 1]} or {found[at - 1] + 1}, as the line before is {found[at - 1]}" if at else "graph 1"
+        raise DataError(f"{raw.folder / file}:{at + 1}: graph {found[at]}; allowed: {before}")
+    return found - 1
+
+
+def classes(raw: RawFiles, file: str, num_graphs: int) -> np.ndarray:
+    """int64 [graphs]: each graph's class, as written."""
+    found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=None)
+    return _as_many(raw, file, found, num_graphs, "graphs")
+
+
+def kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int | None) -> np.ndarray:
+    """int64 [nodes] in 0 … num_kinds − 1; any whole numbers where nobody knows how many kinds there are."""
+    given = arrays.numbers(raw, file, 1, blanks=True)[:, 0]
+    found = arrays.whole(given, num_kinds, raw, file, least=None if num_kinds is None else 0, what="kinds of nodes")
+    return _as_many(raw, file, found, num_nodes, "nodes")
+
+
+def attributes(raw: RawFiles, file: str, num_nodes: int, width: int | None) -> np.ndarray:
+    """float64 [nodes, width], finite. width: None: as in the first line."""
+    return _as_many(raw, file, arrays.numbers(raw, file, width, blanks=True), num_nodes, "nodes")
+
+
+def _as_many(raw: RawFiles, file: str, found: np.ndarray, wanted: int, what: str) -> np.ndarray:
+    if len(found) != wanted:
+        allowed = f"{wanted}, one for each of the {what} of the indicator"
+        raise DataError(f"{raw.folder / file}: {len(found)} lines; allowed: {allowed}")
+    return found

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fedgraph.data.base import tables, tu_files
+from fedgraph.data import tu
+from fedgraph.data.base import tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.own import graphml
 from fedgraph.data.own.given_graphs import CollectionRules, GivenGraph, collection_of, side_by_side
@@ -248,18 +249,18 @@ def _of_tu(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
     if len(several) > 1:
         raise DataError(f"{raw.folder}: {several[0]} and {several[1]}; allowed: one collection in a folder")
     prefix = several[0].removesuffix(INDICATOR)
-    owner = tu_files.indicator(raw, several[0])
+    owner = tu.indicator(raw, several[0])
     count = int(owner[-1]) + 1
-    ends = tu_files.arcs(raw, f"{prefix}_A.txt", owner)
-    labels = tu_files.classes(raw, f"{prefix}_graph_labels.txt", count)
+    ends = tu.arcs(raw, f"{prefix}_A.txt", owner)
+    labels = tu.classes(raw, f"{prefix}_graph_labels.txt", count)
     cells: list[list[str]] = [[] for _ in range(owner.size)]
     columns: list[str] = []
     if (raw.folder / (file := f"{prefix}_node_attributes.txt")).exists():
-        values = tu_files.attributes(raw, file, owner.size, None)
+        values = tu.attributes(raw, file, owner.size, None)
         columns += [f"attribute {place + 1}" for place in range(values.shape[1])]
         cells = [[*row, *map(repr, own)] for row, own in zip(cells, values.tolist(), strict=True)]
     if (raw.folder / (file := f"{prefix}_node_labels.txt")).exists():
-        kinds = tu_files.kinds(raw, file, owner.size, None)
+        kinds = tu.kinds(raw, file, owner.size, None)
         every = np.unique(kinds)
         columns += [f"kind is {kind}" for kind in every]
         cells = [[*row, *("1" if kind == one else "0" for one in every)] for row, kind in zip(cells, kinds, strict=True)]
