@@ -161,8 +161,8 @@ GRAPHS: dict[str, tuple[Callable[[int], Made | Many], int]] = {
 }
 
 
-def command(*words: str, folder: Path) -> tuple[float, float, str]:
-    """(wall seconds, processor seconds, what it said) of one command."""
+def command(*words: str, folder: Path) -> tuple[float, float, str, str]:
+    """(wall seconds, processor seconds, what it said, what it said on the way) of one command."""
     began, work = time.monotonic(), dict[int, float]()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         with subprocess.Popen([sys.executable, "-c", MAIN, *words], cwd=folder, stdout=out, stderr=err) as running:
@@ -170,8 +170,20 @@ def command(*words: str, folder: Path) -> tuple[float, float, str]:
                 work |= seconds_below(running.pid)
                 time.sleep(0.2)
         out.seek(0), err.seek(0)
-        said = out.read() if running.returncode == 0 else f"exit {running.returncode}: {err.read().strip().splitlines()[-1:]}"
-    return time.monotonic() - began, sum(work.values()), said
+        said, way = out.read(), err.read()
+    said = said if running.returncode == 0 else f"exit {running.returncode}: {way.strip().splitlines()[-1:]}"
+    return time.monotonic() - began, sum(work.values()), said, way
+
+
+def in_seconds(number: str, unit: str) -> float:
+    return float(number) * (60 if unit == "min" else 1)
+
+
+def estimates(way: str, took: float) -> str:
+    """How well a run said on the way what was left of its ``took`` seconds, as shares of the truth."""
+    told = re.findall(r"\[([\d.]+) (s|min)\].*?about ([\d.]+) (s|min) left", way)
+    shares = [in_seconds(*one[2:]) / max(took - in_seconds(*one[:2]), 1.0) for one in told]
+    return f"; {len(shares)} estimates on the way, {min(shares):.2f} … {max(shares):.2f} of the rest" if shares else ""
 
 
 def seconds_below(root: int) -> dict[int, float]:
@@ -203,11 +215,11 @@ def by_command(name: str, folder: Path, quick: bool) -> str:
     checked = command("check", "mine.yaml", *fast, folder=folder)
     ran = command("run", "mine.yaml", "--out", "out", *fast, folder=folder)
     told = re.search(r"about ([\d.]+) (s|min) on this machine [^(]*\(([\d.]+) (s|min) of processors", checked[2])
-    expected = [float(told[k]) * (60 if told[k + 1] == "min" else 1) for k in (1, 3)] if told else [float("nan")] * 2
+    expected = [in_seconds(*told.group(k, k + 1)) for k in (1, 3)] if told else [float("nan")] * 2
     answer = command("show", "out", folder=folder)[2].strip().splitlines() or [ran[2]]
     times = f"{drafted[0]:4.0f} + {ran[0]:4.0f} = {drafted[0] + ran[0]:4.0f} s ({drafted[1] + ran[1]:4.0f} s of processors)"
     ratios = f"check/run {expected[1] / ran[1]:.2f} in processor seconds, {expected[0] / ran[0]:.2f} in seconds"
-    return f"{times}, {ratios}; {' '.join(answer)[:260]}"
+    return f"{times}, {ratios}{estimates(ran[3], ran[0])}; {' '.join(answer)[:260]}"
 
 
 def by_python(name: str) -> str:

@@ -256,7 +256,8 @@ class Seen:
 def look_at(folder: Path) -> Seen:
     """A first look, before a person decided anything.
 
-    Nothing for what is neither graphs nor a folder with a table of features that has a header. ``DataError`` as the reader of the folder raises it.
+    Nothing for what is neither graphs nor a folder with a table of features that has a header. ``DataError`` as the
+    reader of the folder raises it.
     """
     from fedgraph.data.base import tables
     from fedgraph.data.base.files import Faults
