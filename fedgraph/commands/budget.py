@@ -60,19 +60,15 @@ def read_ids(path: Path) -> list[str]:
 
 def _has_header(rows: list[list[str]]) -> bool:
     """Whether the first line names columns: by a usual word for ids, or by a word where the second line has a number."""
-    from fedgraph.data.base.tables import COLUMN_NAMES
+    from fedgraph.data.base.tables import COLUMN_NAMES, number_in
 
     first, second = ([*rows, [], []])[:2]
-    if any(_is_number(below) and not _is_number(cell) for cell, below in zip(first[1:], second[1:], strict=False)):
+    if any(
+        math.isnan(number_in(cell)) and not math.isnan(number_in(below))
+        for cell, below in zip(first[1:], second[1:], strict=False)
+    ):
         return True
     return bool(rows) and rows[0][0].casefold() in COLUMN_NAMES
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        return math.isfinite(float(cell))
-    except ValueError:
-        return False
 
 
 def as_text(book: BudgetBook) -> str:

@@ -114,7 +114,11 @@ def read_masks(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
 
     No such member: none. Raises ``DataError`` for anything else.
     """
-    members = arrays.members(content, name, NAMES)
+    return of_masks(arrays.members(content, name, NAMES), name, num_nodes)
+
+
+def of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[Masks, ...]:
+    """The splits of arrays called ``train_mask``, ``val_mask``, ``test_mask``; otherwise as ``read_masks``."""
     if not members:
         return ()
     if lacking := [key for key in ("train_mask", "test_mask") if key not in members]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import validated
+from fedgraph.data.base import splits, validated
 from fedgraph.data.own.columns import ColumnRules, read_columns
 from fedgraph.data.own.edge_columns import EdgeRules
 from fedgraph.data.own.given_graphs import Joined, collection_of
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 LABEL_COLUMNS = ("y", "label", "labels", "class", "target")
 ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
 READ_OF_PYG = ("x", "edge_index", "y", "num_nodes")
-MASKS = ("train_mask", "val_mask", "test_mask")
 OWNER = "owner"  # of a small graph: who holds it
 
 
@@ -91,7 +90,7 @@ def _of_pyg(data: Any, name: str) -> Given:
             f"y has shape {labels.shape}; allowed: one label per node, [n]. For several labels compare one at a time"
         )
     masks, alone = _masks_of(data, rows.shape[0])
-    unused = (*_unused_of_pyg(data, (*READ_OF_PYG, *MASKS), "object"), *alone)
+    unused = (*_unused_of_pyg(data, (*READ_OF_PYG, *splits.NAMES), "object"), *alone)
     words = labels.reshape(-1).tolist()
     return Given(name, _title(name), ends[:, 0], ends[:, 1], rows, words, unused=unused, masks=masks)
 
@@ -112,23 +111,12 @@ def _unused_of_pyg(data: Data, read: Sequence[str], what: str) -> list[str]:
     return [f"{key} of the PyG {what}" for key in list(data.keys()) if key not in read]
 
 
-def _masks_of(data: Any, num_nodes: int) -> tuple[tuple[Masks, ...], list[str]]:
+def _masks_of(data: Data, num_nodes: int) -> tuple[tuple[Masks, ...], list[str]]:
     """Splits by ``train_mask``, ``val_mask`` and ``test_mask`` ([n], or [n, k] for k splits), and masks that make no split."""
-    parts: list[np.ndarray | None] = []
-    for key in MASKS:
-        mask = getattr(data, key, None)
-        parts.append(None if mask is None else np.asarray(mask.cpu().numpy()).astype(bool))
-    train, validation, test = parts
-    if train is None or test is None:
-        return (), [
-            f"{key} (a split needs train_mask and test_mask)" for key, p in zip(MASKS, parts, strict=True) if p is not None
-        ]
-    shape = train.shape
-    if any(p is not None and p.shape != shape for p in parts) or shape[0] != num_nodes or len(shape) > 2:
-        raise DataError(f"the masks have shapes {[p.shape for p in parts if p is not None]}; allowed: one per node, all alike")
-    empty = np.zeros(shape, dtype=bool)
-    columns = [np.asarray(p if p is not None else empty).reshape(num_nodes, -1) for p in (train, validation, test)]
-    return tuple(Masks(*(np.flatnonzero(c[:, k]) for c in columns)) for k in range(columns[0].shape[1])), []
+    given = {key: data[key].cpu().numpy() for key in splits.NAMES if data.get(key) is not None}
+    if {"train_mask", "test_mask"} <= set(given):
+        return splits.of_masks(given, "the PyG data object", num_nodes), []
+    return (), [f"{key} (a split needs train_mask and test_mask)" for key in given]
 
 
 def _of_networkx(data: nx.Graph, name: str, label: str) -> Given:
