@@ -147,7 +147,7 @@ def wall_seconds(
 def slowness(started: float) -> float:
     """How many times the processor seconds of quiet cores a start takes here.
 
-    started: processor seconds that this process needed until it probes: it read the same libraries and data as a run. Programs
+    started: processor seconds that this process needed until it probes: it read the same libraries as a run. Programs
     that share a core's caches make each second do less. At most 3: the process may have done other things before.
     """
     return min(max(started / BEGIN["serial"], 1.0), 3.0)
@@ -167,19 +167,19 @@ def other_processes(worked: float, passed: float, cores: int, load: float) -> fl
 
 def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Found:
     """Count the cells; with ``seconds`` > 0 also load the data and probe."""
-    began = time.perf_counter()
+    if seconds:
+        importlib.import_module("torch_geometric.nn")  # a run pays for that once, and no cell does
+    began, started = time.perf_counter(), time.process_time()
     data.look_in(data_root)
     seed = seeds.public(ready.scenario.seed)
     graphs = [experiment.load(d, data_root, seed, stand_in=seconds == 0) for d in ready.scenario.datasets]
-    loading = time.perf_counter() - began
+    loading, reading = time.perf_counter() - began, time.process_time() - started
     with runtime.start("serial") as engine:
         stages = tuple(experiment.stages_of(ready, graphs, engine, Console(quiet=True)))
         counts = tuple(f"{s.task.label} on {s.context.dataset}: {len(s.cells)} cells" for s in stages)
         every = [cell for stage in stages for cell in stage.cells]
         if not seconds:
             return Found(counts, f"{len(every)} cells in all; nothing was probed.")
-        importlib.import_module("torch_geometric.nn")  # a run pays for that once, and no cell does
-        slow = slowness(time.process_time())
         before, worked = time.perf_counter(), time.process_time()
         tried = probe_kinds(stages, seconds, time.process_time)
         passed, worked = time.perf_counter() - before, time.process_time() - worked
@@ -187,9 +187,9 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
     others = other_processes(worked, passed, cores, os.getloadavg()[0])
     sizes = Counter(cell.kind for cell in every)
     asked = ready.scenario.runtime
-    total, longest = seconds_of_cells(every, tried)
+    slow, (total, longest) = slowness(started), seconds_of_cells(every, tried)
     wall = loading + wall_seconds(total, longest, asked.engine, asked.workers, cores, others, slow)
-    work = total + slow * WORK_TO_BEGIN[asked.engine]
+    work = reading + total + slow * WORK_TO_BEGIN[asked.engine]
     size = sum(number * tried[kind].written for kind, number in sizes.items() if kind in tried)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     where = "in one process" if asked.engine == "serial" else f"with {asked.workers or os.cpu_count()} workers"
