@@ -99,7 +99,7 @@ import numpy as np
 from scipy.special import digamma
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.sensitivity import Bound, require_count, require_positive
+from fedgraph.privacy.sensitivity import Bound, require_count, require_finite, require_positive
 from fedgraph.privacy.shapes import Array
 from fedgraph.privacy.units import Relation, Unit
 
@@ -211,6 +211,31 @@ class NeighbourSums(Bound):
                 f"found {math.sqrt(found) if found >= 0 else found}: the vectors were not scaled, or hold NaN"
             )
         return value
+
+
+@dataclass(frozen=True)
+class Degrees(Bound):
+    """How many neighbours each of ``num_nodes`` nodes has among them, [num_nodes]. An undirected edge is counted at both its
+    ends, Δ₁ = 2; a directed one at one, Δ₁ = 1.
+
+    Enforced by clamping every count into 0 … num_nodes − 1, which moves no two counts further apart.
+    """
+
+    num_nodes: int
+
+    def enforce(self, value: np.ndarray) -> np.ndarray:
+        require_finite(value)
+        if value.shape != (self.num_nodes,):
+            raise UnboundedValueError(f"degrees must be [{self.num_nodes}], found {value.shape}")
+        return np.asarray(np.clip(value, 0, self.num_nodes - 1))
+
+    def sensitivity_l1(self, relation: Relation) -> float:
+        """Δ₁. Raises ``PrivacyError`` for a relation that is not of edges."""
+        if relation is Relation.EDGE_UNDIRECTED:
+            return 2.0
+        if relation is Relation.EDGE_DIRECTED:
+            return 1.0
+        raise PrivacyError(f"degrees are bounded for edges, found {relation.value}: a node changes those of all its neighbours")
 
 
 def sensitivity(relation: Relation, degree: int | None = None, rows_released: bool = True) -> float:

@@ -125,7 +125,9 @@ def _enough(mechanism: noise.GaussianNoise | ShrunkGaussianNoise, std: float, pl
 
 
 def _laplace(mechanism: noise.LaplaceNoise, event: events.Laplace, place: Place) -> bool:
-    return mechanism.scale >= event.noise_multiplier * _side(place.bound) * (1 - ROUNDING)
+    bound = place.bound
+    change = bound.sensitivity_l1(place.protection.relation) if isinstance(bound, neighbour_sums.Degrees) else _side(bound)
+    return mechanism.scale >= event.noise_multiplier * change * (1 - ROUNDING)
 
 
 def _picks(mechanism: noise.GumbelTopK, event: events.BoundedRange, place: Place) -> bool:

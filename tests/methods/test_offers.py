@@ -111,6 +111,7 @@ def test_methods_are_compared_where_their_offers_say() -> None:
     edges = {name for name in plugins.names("methods") if not kinds.method(name).OFFERS.serves("inductive")} - links
     assert set(found["edge-level"]) == edges
     assert {name for name in edges if kinds.method(name).OFFERS.units == (Unit.EDGE,)} == {
+        "blink",
         "gap_edge",
         "gcon",
         "progap_edge",

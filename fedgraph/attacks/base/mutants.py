@@ -66,7 +66,7 @@ UNSEEN = {
     "dpar, noise × ⅔": "who names whom and who is in a batch is secret, so the attack sees a small part of what is priced.",
     "gcon, noise × ⅔": "ε is for the worst loss and the worst edge; on real rows Θ moves far less than the proof allows. The "
     "audit of mechanisms breaks its Gaussian noise on the worst loss, and catches it (gaussian-objective).",
-    "lpgnn and sage_edge, noise × ⅔; local_dp's encoded bits": "each release is one randomised response, multi-bit or Laplace "
+    "lpgnn, sage_edge and blink, noise × ⅔; local_dp's encoded bits": "each release is one randomised response, multi-bit or Laplace "
     "mechanism, which the audit of mechanisms breaks and catches (kary-response, multi-bit, edge cells).",
 }
 

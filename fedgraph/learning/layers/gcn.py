@@ -103,9 +103,13 @@ def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs, keep: An
 def trained_scores(
     attributes: Graph, adjacency: sp.csr_array, hidden: int, how: Fitting, rng: np.random.Generator
 ) -> np.ndarray:
-    """[n, c]: trained on the labelled nodes of ``attributes`` over ``adjacency`` (symmetric), asked for every node."""
+    """[n, c]: trained on the labelled nodes of ``attributes`` over ``adjacency`` (symmetric), asked for every node.
+
+    An adjacency of integers has edges without weights, one of floats has weights.
+    """
     labels = torch.tensor(attributes.labels, device=device())
-    inputs = GraphInputs(FeatureMatrix(unit_rows(attributes.features)), Hat(adjacency), labels)
+    hat = to_torch(symmetric_with_loops(adjacency)) if adjacency.dtype.kind == "f" else Hat(adjacency)
+    inputs = GraphInputs(FeatureMatrix(unit_rows(attributes.features)), hat, labels)
     layout = Layout((attributes.num_features, hidden, attributes.num_classes))
     start = on_device(layout.start(rng))
     vector = adam(start, lambda v: gradient(layout, v, inputs), how.epochs, how.rate, how.decay)
