@@ -197,6 +197,29 @@ class SimplexRows(Bound):
 
 
 @dataclass(frozen=True)
+class EndsClippedSum(ClippedSum):
+    """``ClippedSum`` with one row for each node: an undirected edge may turn the rows of both its ends into any others."""
+
+
+@dataclass(frozen=True)
+class EndsSimplexRows(Bound):
+    """A matrix [at most num_rows, c] of probability vectors, or of zeros, one row for each node: an undirected edge may turn
+    the rows of both its ends into any others.
+
+    Enforced by clamping below at 0 and dividing each row whose sum is above 1 by it.
+    """
+
+    num_rows: int
+
+    def enforce(self, value: np.ndarray) -> np.ndarray:
+        require_finite(value)
+        if value.ndim != 2 or value.shape[0] > self.num_rows:
+            raise UnboundedValueError(f"EndsSimplexRows covers at most {self.num_rows} rows, found shape {value.shape}")
+        positive = np.maximum(np.asarray(value, dtype=np.float64), 0.0)
+        return np.asarray(positive / np.maximum(positive.sum(axis=1, keepdims=True), 1.0))
+
+
+@dataclass(frozen=True)
 class Unbounded(Bound):
     """No bound at all: only an unprotected release accepts it. Non-finite values still raise."""
 
@@ -234,11 +257,15 @@ def sensitivity_l2(bound: Bound, relation: Relation) -> float:
     * ``NonNegativeRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² where u, v ≥ 0 → √(2·num_rows)·radius.
     * ``SimplexRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² ≤ ‖u‖₁² + ‖v‖₁² = 2 for u, v ≥ 0 → √(2·num_rows).
     * ``EdgeRows``: one edge is one row → clip, under an edge relation only.
+    * ``EndsClippedSum``: two rows are replaced, 2·clip each → 4·clip; ``EndsSimplexRows``: two rows, √2 each → 2. Both under
+      ``edge-undirected`` only.
     * ``Box`` with m entries is not covered here (it depends on m): mechanisms on a box are priced per entry.
     """
     if isinstance(bound, EdgeRows) and relation.unit is Unit.EDGE:
         return bound.clip
-    if relation.unit is Unit.EDGE or isinstance(bound, EdgeRows):
+    if relation is Relation.EDGE_UNDIRECTED and isinstance(bound, (EndsClippedSum, EndsSimplexRows)):
+        return 4.0 * bound.clip if isinstance(bound, EndsClippedSum) else 2.0
+    if relation.unit is Unit.EDGE or isinstance(bound, (EdgeRows, EndsClippedSum, EndsSimplexRows)):
         raise PrivacyError(f"under {relation.value} one unit may change several rows; state the sensitivity where it is proven")
     if isinstance(bound, (ClippedSum, Rows)):
         return (2.0 if relation.replaces else 1.0) * bound.clip

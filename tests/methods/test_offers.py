@@ -112,6 +112,7 @@ def test_methods_are_compared_where_their_offers_say() -> None:
     assert set(found["edge-level"]) == edges
     assert {name for name in edges if kinds.method(name).OFFERS.units == (Unit.EDGE,)} == {
         "blink",
+        "dpdgc",
         "gap_edge",
         "gcon",
         "progap_edge",

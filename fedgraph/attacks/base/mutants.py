@@ -66,8 +66,10 @@ UNSEEN = {
     "dpar, noise × ⅔": "who names whom and who is in a batch is secret, so the attack sees a small part of what is priced.",
     "gcon, noise × ⅔": "ε is for the worst loss and the worst edge; on real rows Θ moves far less than the proof allows. The "
     "audit of mechanisms breaks its Gaussian noise on the worst loss, and catches it (gaussian-objective).",
-    "lpgnn, sage_edge and blink, noise × ⅔; local_dp's encoded bits": "each release is one randomised response, multi-bit or Laplace "
-    "mechanism, which the audit of mechanisms breaks and catches (kary-response, multi-bit, edge cells).",
+    "lpgnn, sage_edge and blink, noise × ⅔; local_dp's encoded bits": "each release is one randomised response, multi-bit or "
+    "Laplace mechanism, which the audit of mechanisms breaks and catches (kary-response, multi-bit, edge cells).",
+    "dpdgc, noise × ⅔": "an edge that is added to a row turns it far less than into any other, which is what is priced; its "
+    "own tests tell two thirds of its noise, and the plan refuses it.",
 }
 
 

@@ -1,0 +1,232 @@
+"""DPDGC at edge level: a network reads rows of the adjacency matrix, is trained with noise, and its outputs are released once.
+
+Rounds 0 … T−1: clients send noisy sums of clipped gradients of a logistic regression from a node's row of the adjacency matrix
+(at unit length) to its label. Round T: every node's class probabilities by the averaged parameters are released with noise. The
+server then trains a classifier on public rows and the released ones (*decoupled*: features never pass along an edge), and how
+much of them to read is chosen on public labels.
+
+**Guarantee.** Edge level, features and labels are public. An undirected edge is in the rows of both its ends. Each row's
+clipped gradient becomes any other: Δ₂ = 4C for the sum. Each row of probabilities becomes any other, at most √2 away:
+Δ₂ = 2. All are Gaussians of one composition. Published (and in the released code): one row is replaced, 2C, and a released row
+moves by its own norm, Δ = 1.
+
+Federated, who sees what: the server sees each client's sums and rows (behind secure aggregation: their sums), clients see the
+parameters. A client's rows hold edges among its own nodes; edges between clients are dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.late import torch
+from fedgraph.learning.layers.models import Layout, logits
+from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.learning.optimisers import public_training as public
+from fedgraph.learning.optimisers.dp_training import Descended
+from fedgraph.learning.propagation.aggregation import placed
+from fedgraph.methods import base
+from fedgraph.methods.base.node_caps import descent_of
+from fedgraph.privacy.accounting import calibrate, gaussian
+from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.events import Event, Gaussian, Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, kernel_name, sensitivity_l2
+from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = base.bibtex("chien2023differentially")
+
+CLAIMED_GRADIENT, CLAIMED_ROWS = 2.0, 1.0  # Δ₂ as published: in clips, and in norms of a released row
+
+
+class Params(Settings):
+    """Settings."""
+
+    steps: int = Field(40, ge=0, description="gradient steps of the network on adjacency rows T; 0: no edge is read (ε = 0)")
+    rows_share: float = Field(0.5, gt=0, lt=1, description="share of the squared loss for the released rows")
+    clip: float = Field(0.5, gt=0, description="norm to which a row's gradient is clipped")
+    learning_rate: float = Field(8.0, gt=0, description="step size on the mean clipped gradient")
+    momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum, at the server")
+    averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged")
+    hidden: int = Field(64, ge=1, description="hidden units of the public encoder of features")
+    classifier: int = Field(32, ge=0, description="hidden units of the classifier; 0: logistic regression")
+    epochs: int = Field(100, ge=1, description="Adam steps of the encoder, half of the classifier's")
+    folds: int = Field(5, ge=2, description="folds of the encoder's out-of-fold rows")
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """attributes: every node's public features and labels. layout: of the network on adjacency rows."""
+
+    attributes: Graph
+    layout: Layout
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's adjacency rows over all nodes, at unit length; their labels; whose they are."""
+
+    x: FeatureMatrix
+    labels: torch.Tensor
+    nodes: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Of the server. seed: of the classifier. descended: how far the private network is. released: [n, c], noisy
+    probabilities as they came; scores: [n, c]; None until they are there.
+    """
+
+    seed: int
+    descended: Descended
+    released: np.ndarray | None = None
+    scores: np.ndarray | None = None
+
+
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
+    """T gradients and one release of rows, priced at 4C and 2."""
+    if facts.public.attributes is None or facts.public.graph is not None:
+        raise ScenarioError("dpdgc needs public features and labels: set the task's protocol: transductive")
+    if facts.membership.cut_edges_shared:
+        raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
+    relation, n, steps = Relation.EDGE_UNDIRECTED, facts.sizes.num_nodes, params.steps
+    bounds = (EndsClippedSum(params.clip, n, kernel_name(clipped_gradient_sum)), EndsSimplexRows(n))
+    noised: tuple[tuple[Mechanism, Event], ...] = ((Disclose("no noise was asked for"), Unprotected("no noise")),) * 2
+    published, min_clients = None, 1
+    if budget.private and steps:
+        whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+        wanted = whole * math.sqrt(steps / (1 - params.rows_share)), whole / math.sqrt(params.rows_share)
+        true = tuple(sensitivity_l2(bound, relation) for bound in bounds)
+        claimed = (CLAIMED_GRADIENT * params.clip, CLAIMED_ROWS)
+        of = claimed if budget.calibrated_by == "published" else true
+        stds = [multiplier * change for multiplier, change in zip(wanted, of, strict=True)]
+        shares = [base.gradient_std(1.0, std, facts) for std in stds]
+        min_clients = shares[0][1]
+        priced = zip(shares, stds, true, strict=True)
+        noised = tuple((GaussianNoise(share), Gaussian(std / change)) for (share, _), std, change in priced)
+        published = gaussian.epsilon(math.hypot(math.sqrt(steps) * claimed[0] / stds[0], claimed[1] / stds[1]), budget.delta)
+    assumed = (
+        Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC,
+    )  # fmt: skip
+    releases = (
+        PlannedRelease("gradient", bounds[0], *noised[0], range(steps)),
+        PlannedRelease("rows", bounds[1], *noised[1], range(steps, steps + 1)),
+    )
+    return base.Plan(
+        method="dpdgc",
+        params=params,
+        facts=facts,
+        guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False),
+        schedule=base.Schedule(rounds=steps + 1 if steps else 0, releases=releases if steps else (), min_clients=min_clients),
+        made=Made(facts.public.attributes, Layout((n, facts.sizes.num_classes))),
+        epsilon_published=published if steps else 0.0 if budget.private else None,
+    )
+
+
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    descended = descent_of(plan.params).start(plan.made.layout.start(rng))
+    memory = Memory(int(rng.integers(2**63)), descended)
+    if not plan.params.steps:
+        return base.State({}, replace(memory, scores=_learnt(plan, memory)))
+    return base.State({"parameters": descended.parameters}, memory)
+
+
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    own, labels = subgraph.graph.adjacency.tocoo(), plan.made.attributes.labels[subgraph.nodes]
+    there = (np.ones(own.nnz, np.float32), (own.coords[0], subgraph.nodes[own.coords[1]]))
+    rows = sp.csr_array(there, shape=(subgraph.nodes.size, plan.facts.sizes.num_nodes))
+    return Work(FeatureMatrix(unit_rows(rows)), torch.tensor(labels, device=device()), subgraph.nodes)
+
+
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+    """The noisy gradient sum; in round T the noisy probabilities of the client's nodes."""
+    if round_ < plan.params.steps:
+        at = (plan.made.layout, model["parameters"], work.x, work.labels, plan.params.clip)
+        return {"gradient": desk.release("gradient", lambda: clipped_gradient_sum(*at))}
+
+    def rows() -> np.ndarray:
+        found = _probabilities(logits(plan.made.layout, model["parameters"], work.x))
+        secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
+        return placed([found], [work.nodes], plan.facts.sizes.num_nodes) if secure else found
+
+    return {"rows": desk.release("rows", rows)}
+
+
+def _probabilities(scores: np.ndarray) -> np.ndarray:
+    shifted = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+
+
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+    """One step; the averaged parameters before the last round; then the classifier."""
+    memory, steps = state.memory, plan.params.steps
+    if inbox.round == steps:
+        parts = inbox.each.get("rows")
+        rows = placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums["rows"]
+        memory = replace(memory, released=rows)
+        return base.State(state.model, replace(memory, scores=_learnt(plan, memory)))
+    labelled = np.float32((plan.made.attributes.labels >= 0).sum())
+    after = descent_of(plan.params).step(memory.descended, inbox.sums["gradient"] / labelled, inbox.round)
+    shown = after.average if inbox.round == steps - 1 else after.parameters
+    return base.State({"parameters": shown}, replace(memory, descended=after))
+
+
+def _learnt(plan: Planned, memory: Memory) -> np.ndarray:
+    """[n, c], of a classifier on public rows and, where they help on public labels, the released ones."""
+    p, labels, classes = plan.params, plan.made.attributes.labels, plan.facts.sizes.num_classes
+    encoder = public.Encoder("classes", p.hidden, p.folds, public.Fitting(p.epochs, 0.01, 5e-4))
+    inputs = [public.encode(plan.made.attributes, encoder).own]
+    if memory.released is not None:
+        inputs.append((memory.released - 1 / classes).astype(np.float32))
+    widths = (*((p.classifier,) if p.classifier else ()), classes)
+    how = public.Fitting(2 * p.epochs, 0.02, 1e-3)
+    return public.classifier(inputs, labels, widths, how, True, np.random.default_rng(memory.seed)).scores(inputs)
+
+
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
+    """[n, c] scores from what was released; ``graph`` is not read."""
+    if state.memory.scores is None:
+        raise RuntimeFailure("dpdgc was asked for predictions before its rows were released")
+    return state.memory.scores
+
+
+def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
+    """For each pair [m, 2] the log-likelihood ratio of the released rows of both ends, the edge there against not, times s².
+
+    graph: what is known, without the pairs; other pairs in question are left out. Gradients are not read. None where nothing
+    was released.
+    """
+    if state.memory.released is None:
+        return None
+    ratios, known = np.zeros(len(pairs)), graph.adjacency.tolil()
+    for place, (one, two) in enumerate(pairs):
+        for end, other in ((one, two), (two, one)):
+            without = np.zeros((1, graph.num_nodes), dtype=np.float32)
+            without[0, known.rows[end]] = 1
+            with_it = without.copy()
+            with_it[0, other] = 1
+            both = FeatureMatrix(unit_rows(sp.csr_array(np.concatenate([without, with_it]))))
+            zero, there = _probabilities(logits(plan.made.layout, state.model["parameters"], both))
+            ratios[place] += (state.memory.released[end] - (zero + there) / 2) @ (there - zero)
+    return ratios
+
+
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+    kind="classifier",
+    units=(Unit.EDGE,),
+    reads=lambda plan: base.Reads.NOTHING,
+    situations=(base.Situation("transductive", settings={"steps": 5}),),
+    evidence=evidence,
+)

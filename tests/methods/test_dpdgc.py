@@ -1,0 +1,116 @@
+"""DPDGC at edge level: what an edge moves, what is paid as published and provably, noise that is found out, and no edges."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.methods import dpdgc
+from fedgraph.methods.base import Budget
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, sensitivity_l2
+from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Relation
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.types import Graph
+from tests.methods.test_situations import placed, trained
+
+SITUATION = dpdgc.OFFERS.situations[0]
+
+
+def planned(graph: Graph, epsilon: float, reading: str = "provable", trust: Trust = Trust.CURATOR, **settings: object):  # type: ignore[no-untyped-def]
+    partition, facts, asked = placed(SITUATION, trust, graph)
+    return dpdgc.plan(dpdgc.Params(**settings), facts, Budget(epsilon, 1e-5, reading)), partition, asked  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
+def test_published_noise_counts_one_row_of_two(library: Graph, epsilon: float) -> None:
+    """Half of what a sum moves by, and half of what the rows move by: μ is twice the published one."""
+    plan, _, _ = planned(library, epsilon)
+    assert 0.99 * epsilon < plan.provable().epsilon <= epsilon
+    published, _, _ = planned(library, epsilon, "published")
+    assert published.epsilon_published == pytest.approx(epsilon, rel=1e-3)
+    assert published.provable().epsilon > 1.8 * epsilon
+    stds = [[r.mechanism.std for r in p.schedule.releases] for p in (plan, published)]
+    assert stds[0] == pytest.approx([2 * s for s in stds[1]])
+
+
+def test_an_edge_turns_two_rows(library: Graph) -> None:
+    rng, clip = np.random.default_rng(0), 0.7
+    sums, rows = EndsClippedSum(clip, 9, "fedgraph.learning.clipping.per_sample.clipped_gradient_sum"), EndsSimplexRows(9)
+    there, away = rng.dirichlet(np.full(4, 0.01), (2, 9))
+    away[2:] = there[2:]
+    moved = np.linalg.norm(rows.enforce(there) - rows.enforce(away))
+    assert moved <= sensitivity_l2(rows, Relation.EDGE_UNDIRECTED) == 2.0
+    assert np.linalg.norm(rows.enforce(np.eye(9)) - rows.enforce(np.eye(9)[[1, 0, *range(2, 9)]])) == pytest.approx(2.0)
+    assert sensitivity_l2(sums, Relation.EDGE_UNDIRECTED) == pytest.approx(4 * clip)
+    assert np.array_equal(rows.enforce(np.zeros((3, 4))), np.zeros((3, 4)))  # nodes of other clients stay zero
+    for bound in (sums, rows):
+        for relation in (Relation.NODE_ZERO_OUT, Relation.EDGE_DIRECTED):
+            with pytest.raises(PrivacyError):
+                sensitivity_l2(bound, relation)
+
+
+@pytest.mark.parametrize("path", ["gradient", "rows"])
+def test_two_thirds_of_the_noise_is_no_plan(library: Graph, path: str) -> None:
+    plan, _, _ = planned(library, 2.0)
+    releases = []
+    for release in plan.schedule.releases:
+        assert isinstance(release.mechanism, GaussianNoise)
+        weaker = GaussianNoise(release.mechanism.std * 2 / 3)
+        releases.append(dataclasses.replace(release, mechanism=weaker) if release.path == path else release)
+    with pytest.raises(PrivacyError, match=f"release '{path}' is priced as"):
+        dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=tuple(releases)))
+
+
+@pytest.mark.parametrize("trust", [Trust.CURATOR, Trust.OWN_CLIENT, Trust.SUMS])
+def test_rows_are_released_at_their_nodes(library: Graph, trust: Trust) -> None:
+    """Without noise every node's row is a distribution over classes, whoever sums up."""
+    plan, partition, asked = planned(library, np.inf, trust=trust)
+    memory = trained(plan, partition, SerialRuntime()).state.memory
+    assert memory.released is not None
+    assert memory.released.sum(axis=1) == pytest.approx(np.ones(library.num_nodes))
+    scores = dpdgc.predict(plan, trained(plan, partition, SerialRuntime()).state, asked)
+    assert (scores.argmax(axis=1) == library.labels).mean() > 0.7
+
+
+def test_rows_without_noise_know_the_classes_and_no_steps_read_no_edge(library: Graph) -> None:
+    plan, partition, _ = planned(library, np.inf)
+    released = trained(plan, partition, SerialRuntime()).state.memory.released
+    assert (released.argmax(axis=1) == library.labels).mean() > 0.5
+    none, partition, asked = planned(library, 1.0, steps=0)
+    assert none.provable().epsilon == 0
+    assert dpdgc.predict(none, trained(none, partition, SerialRuntime()).state, asked).shape == (library.num_nodes, 4)
+
+
+def test_the_attack_reads_the_rows(library: Graph) -> None:
+    """Without noise the rows of both ends tell an edge from none."""
+    plan, partition, _ = planned(library, np.inf)
+    state = trained(plan, partition, SerialRuntime()).state
+    edges = np.argwhere(np.triu(library.adjacency.toarray(), 1))[::40]
+    pairs = np.random.default_rng(0).integers(library.num_nodes, size=(40, 2))
+    others = pairs[(pairs[:, 0] != pairs[:, 1]) & (library.adjacency[pairs[:, 0], pairs[:, 1]] == 0)][: len(edges)]
+    known = library.adjacency.tolil()
+    for one, two in edges:
+        known[one, two] = known[two, one] = 0
+    found = dpdgc.evidence(
+        plan, state, dataclasses.replace(library, adjacency=sp.csr_array(known)), np.concatenate([edges, others])
+    )
+    assert found is not None
+    assert ((found > 0) == (np.arange(len(found)) < len(edges))).mean() > 0.9
+    none, partition, _ = planned(library, 1.0, steps=0)
+    assert dpdgc.evidence(none, trained(none, partition, SerialRuntime()).state, library, others) is None
+
+
+def test_it_refuses_other_settings(library: Graph) -> None:
+    _, facts, _ = placed(SITUATION, Trust.OWN_CLIENT, library)
+    shared = dataclasses.replace(facts, membership=dataclasses.replace(facts.membership, cut_edges="protected"))
+    with pytest.raises(ScenarioError, match="cut_edges: dropped"):
+        dpdgc.plan(dpdgc.Params(), shared, Budget(1, 1e-5))
+    public = dataclasses.replace(facts.public, graph=library)
+    with pytest.raises(ScenarioError, match="transductive"):
+        dpdgc.plan(dpdgc.Params(), dataclasses.replace(facts, public=public), Budget(1, 1e-5))
