@@ -58,11 +58,15 @@ class Masks:
 
 @dataclass(frozen=True)
 class Names:
-    """What the data call things: ids of the nodes, columns of the features, classes. Each is empty where they have no names."""
+    """What the data call things: ids of the nodes, columns of the features, classes. Each is empty where they have no names.
+
+    one: what one node is: ``graph`` in a table that has a row for each graph of a collection.
+    """
 
     ids: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    one: str = "node"
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +238,8 @@ def describe(graph: Graph | GraphCollection) -> str:
     if isinstance(graph, GraphCollection):
         counts = f"{len(graph.graphs)} graphs, {graph.num_classes} classes"
     else:
-        counts = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges, {graph.num_features:,} features, "
+        what = "nodes" if graph.names.one == "node" else f"{graph.names.one}s as rows"
+        counts = f"{graph.num_nodes:,} {what}, {graph.num_edges:,} edges, {graph.num_features:,} features, "
         counts += f"{graph.num_classes} classes"
     return f"{graph.name}: {counts} ({graph.provenance.source}: {graph.provenance.detail})"
 

@@ -50,16 +50,7 @@ class Cell:
     @property
     def path(self) -> tuple[str | int, ...]:
         """Names the cell's random streams."""
-        return (
-            self.task,
-            self.dataset,
-            self.method,
-            self.variant,
-            self.world.stream_word,
-            f"eps={self.epsilon!r}",
-            self.calibrated_by,
-            self.seed,
-        )
+        return (*self.kind[:4], self.world.stream_word, f"eps={self.epsilon!r}", self.calibrated_by, self.seed)
 
     @property
     def key(self) -> str:

@@ -9,7 +9,7 @@ import gzip
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 
@@ -38,9 +38,9 @@ class RowKey(NamedTuple):
     calibrated_by: str
 
     @classmethod
-    def of_cell(cls, cell: Cell) -> Self:
+    def of_cell(cls, cell: "Cell | Entry") -> Self:
         """Of the row that the cell belongs to."""
-        return cls(cell.task, cell.dataset, cell.method, cell.variant, cell.world, cell.epsilon, cell.calibrated_by)
+        return cls(*(vars(cell)[name] for name in cls._fields))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Entry:
     @property
     def row_key(self) -> RowKey:
         """Names the row that the cell belongs to, together with the same cells of other seeds."""
-        return RowKey(self.task, self.dataset, self.method, self.variant, self.world, self.epsilon, self.calibrated_by)
+        return RowKey.of_cell(self)
 
     @property
     def noise_for(self) -> str:
@@ -111,25 +111,12 @@ def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> Entry:
     """The record of a finished cell."""
     account = None if outcome.account is None else replace(outcome.account, cell=cell.name)
     releases = [replace(line, cell=cell.name) for line in outcome.releases]
+    kept = {f.name: vars(outcome)[f.name] for f in fields(Entry) if f.name in vars(outcome)}
     return Entry(
-        task=cell.task,
-        dataset=cell.dataset,
-        method=cell.method,
-        variant=cell.variant,
-        world=cell.world,
-        calibrated_by=cell.calibrated_by,
-        epsilon=cell.epsilon,
-        seed=cell.seed,
-        metrics=outcome.metrics,
-        facts=outcome.facts,
+        **{name: vars(cell)[name] for name in (*RowKey._fields, "seed")},
+        **kept,
         protection=None if account is None else account.protection,
         delta=None if account is None else account.delta,
-        epsilon_published=outcome.epsilon_published,
-        epsilon_provable=outcome.epsilon_provable,
-        epsilon_measured=outcome.epsilon_measured,
-        theorem=outcome.theorem,
-        paths=outcome.paths,
-        notes=outcome.notes,
         seconds=seconds,
         ledger=tuple(Ledger([] if account is None else [account], releases).lines()),
     )
@@ -158,12 +145,7 @@ def from_json(stored: Mapping[str, object]) -> Entry:
     """
     lines, facts, protection = (stored.get(name) for name in ("ledger", "facts", "protection"))
     world = stored.get("world")
-    if (
-        not isinstance(world, dict)
-        or not isinstance(lines, list)
-        or not isinstance(facts, dict)
-        or facts.get("kind") not in RECORDS
-    ):
+    if not (isinstance(world, dict) and isinstance(lines, list) and isinstance(facts, dict) and facts.get("kind") in RECORDS):
         raise ValueError("no entry of a finished cell")
     whole = ({k: stored.get(k) if k in ONCE and v is None else v for k, v in line.items()} for line in lines)
     read = {

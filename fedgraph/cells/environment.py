@@ -47,13 +47,8 @@ class Environment:
 def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
     """The sentence that must open every output when data was generated, asked for or in place of real files."""
     made = [g.name for g in graphs if g.provenance.source == "synthetic"]
-    asked = [name for name in made if name.startswith("synthetic/")]
-    missing = [name for name in made if name not in asked]
-    said = []
-    if missing:
-        said.append(
-            f"{', '.join(missing)} was not available; a generated stand-in was used. No number here is about the real graph."
-        )
-    if asked:
-        said.append(f"{', '.join(asked)} is generated, as the scenario asks.")
+    asked, missing = (", ".join(n for n in made if n.startswith("synthetic/") is own) for own in (True, False))
+    stand_in = f"{missing} was not available; a generated stand-in was used. No number here is about the real graph."
+    said = [stand_in] if missing else []
+    said += [f"{asked} is generated, as the scenario asks."] if asked else []
     return "SYNTHETIC DATA: " + " ".join(said) if said else None

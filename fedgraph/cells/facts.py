@@ -1,7 +1,7 @@
 """What a finished cell says of itself beside its metrics: one frozen record for each kind of task.
 
 A task makes its record and the report reads it. The records stand in this room since neither of these two may import the
-other. A new task adds its record here and to ``RECORDS``; ``entry`` then writes and reads it by its field ``kind``.
+other. A new task adds its record here; ``entry`` then writes and reads it by its field ``kind``.
 """
 
 import base64
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedgraph.cells.choice import Choice
 from fedgraph.comparison.solving import SolverFacts as SolverFacts
 
 Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the fields of ``audit.one_run.Count``
@@ -139,14 +138,16 @@ class SentBytes:
 class Facts:
     """What any task may say of a cell.
 
-    clients: how many hold the data. train_nodes: how many people trained, 0 where nobody is counted. partition: how the data
-    were dealt. cut_edges: edges between clients. public: what is public, None where that is no question. protocol, split: of
-    the nodes. broken_promise: what the data break of an assumption. tested: of how many nodes or graphs the answer was checked.
-    least_class: how many the smallest class has. right: which of the tested were answered rightly (``pack_right``). attack,
-    named: of attacks on this cell. kind: names the record in a file.
+    one: what one node of the data is (``types.Names``). clients: how many hold the data. train_nodes: how many people
+    trained, 0 where nobody is counted. partition: how the data were dealt. cut_edges: edges between clients. public: what
+    is public, None where that is no question. protocol, split: of the nodes. broken_promise: what the data break of an
+    assumption. tested: of how many nodes or graphs the answer was checked. least_class: how many the smallest class has.
+    right: which of the tested were answered rightly (``pack_right``). attack, named: of attacks on this cell. kind: names
+    the record in a file.
     """
 
     kind: str = "plain"
+    one: str = "node"
     clients: int | None = None
     train_nodes: int = 0
     partition: str = ""
@@ -161,6 +162,25 @@ class Facts:
     right: str = ""
     attack: CanaryAttack | None = None
     named: NamedAttacks | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Settings that were chosen privately. settings: the best trial's. score: its noisy share of right answers among ``judges``
+    people. epsilon: of one training and its score. combinations, among: how many were possible, and the mean number of trials.
+    """
+
+    settings: Mapping[str, bool | int | float | str]
+    score: float
+    judges: int
+    epsilon: float
+    combinations: int
+    among: float
+
+    @property
+    def words(self) -> str:
+        """The settings, as tables show them."""
+        return " ".join(f"{name}={value}" for name, value in self.settings.items())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,17 +315,5 @@ class ClaimFacts(Facts):
     delta: float = 0.0
 
 
-RECORDS: Mapping[str, type[Facts]] = {
-    record.kind: record
-    for record in (
-        Facts,
-        NodeClassificationFacts,
-        LinkPredictionFacts,
-        ParticipationFacts,
-        GraphClassificationFacts,
-        GraphClusteringFacts,
-        GraphMetricsFacts,
-        GraphStartsFacts,
-        ClaimFacts,
-    )
-}
+_EVERY: list[type[Facts]] = [Facts, *Facts.__subclasses__()]
+RECORDS: Mapping[str, type[Facts]] = {record.kind: record for record in _EVERY}

@@ -59,7 +59,7 @@ def _table(scores: tuple[Score, ...], here: list[Score]) -> str:
     from fedgraph.report.scores import METRICS
 
     asked = questions.open_sentence(scores, here).removesuffix(",")
-    unit = f"{here[0].unit} level" if here[0].unit in questions.UNIT_WORDS else here[0].unit
+    unit = f"{here[0].unit_name} level" if here[0].unit in questions.UNIT_WORDS else here[0].unit
     title = " · ".join([*([asked] if asked else []), here[0].dataset, unit, METRICS[here[0].metric]])
     picked = [column for column in COLUMNS if column.key in SHOWN]
     lines = [["", *(column.title for column in picked)]]

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fedgraph.errors import PrivacyError
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.ledger import Account, Ledger
@@ -25,6 +26,28 @@ from fedgraph.privacy.settle import again
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 
+MOST_PARTS = 4  # of an event that are told
+EVENT_WORDS: dict[type[Event], str] = {
+    events.Gaussian: "Gaussian noise, {noise_multiplier:.4g} times the sensitivity",
+    events.Laplace: "Laplace noise, its scale {noise_multiplier:.4g} times the sensitivity",
+    events.RandomizedResponse: "one of {num_values} values by randomized response, ε = {epsilon:.4g}",
+    events.MultiBit: "{num_bits} randomized bits, ε = {epsilon_per_bit:.4g} each",
+    events.BoundedRange: "one pick of an exponential mechanism, of range {epsilon:.4g}",
+    events.PureDP: "a mechanism of ε = {epsilon:.4g}",
+    events.ApproxDP: "a mechanism of ε = {epsilon:.4g} with δ = {delta:.3g}",
+    events.ZCDP: "a mechanism of ρ = {rho:.4g} (zero-concentrated)",
+    events.PoissonGaussian: "Gaussian noise, {noise_multiplier:.4g} times the clip, on a sum of rows, each drawn with rate "
+    "{sampling_rate:.4g}; one unit is in at most {touched_rows}",
+    events.FixedSizeGaussian: "Gaussian noise, {noise_multiplier:.4g} times the clip, on a batch of {batch_size:,} of "
+    "{num_rows:,} rows; one unit is in at most {touched_rows}",
+    events.SampledOnce: "on one secret sample of rate {sampling_rate:.4g}: {parts}",
+    events.Repeated: "{count:,} times ({parts})",
+    events.Composed: "all of ({parts})",
+    events.OneOf: "one of these, as earlier releases say ({parts})",
+    events.PartOf: "{parts}; part of a choice that is priced as a whole, whichever way it goes",
+    events.Selected: "the best of a secret number of trials (shape {shape:g}, stop {stop:.4g}); one trial is one of ({parts})",
+    events.Unprotected: "sent in clear, ε = ∞: {reason}",
+}
 MOST_RUNNING = 50  # lines of a cell up to which a running total is shown after each
 
 
@@ -96,7 +119,7 @@ def _cell(account: Account, lines: Sequence[Line]) -> Iterator[str]:
         count = "1 release" if line.count == 1 else f"{line.count:,} releases"
         who = f"rounds {_ranges(line.rounds)}, clients {_ranges(line.clients)}"
         yield f"    {line.path}: {who}: {line.mechanism}, {count}"
-        yield f"      one costs: {_words(line.event)}"
+        yield f"      one costs: {describe_event(line.event)}"
         if len(lines) <= MOST_RUNNING:
             yield f"      so far: {line.path} {own}; everything {_epsilon(again(account, so_far))}"
     for path in dict.fromkeys(line.path for line in lines):
@@ -130,6 +153,17 @@ def _epsilon(paid: Price) -> str:
     return "ε = ∞" if math.isinf(paid.epsilon) else f"ε = {paid.epsilon:.6g}"
 
 
-def _words(event: Event) -> str:
-    text = repr(event)
-    return text if len(text) <= 200 else text[:197] + "…"
+def describe_event(event: Event) -> str:
+    """An event as a person reads it: what is done, and the numbers that its price is made from."""
+    inside: tuple[Event, ...] = ()
+    if isinstance(event, events.Composed):
+        inside = event.events
+    elif isinstance(event, events.OneOf):
+        inside = event.alternatives
+    elif isinstance(event, events.Selected):
+        inside = event.candidates
+    elif isinstance(event, events.SampledOnce | events.Repeated | events.PartOf):
+        inside = (event.event,)
+    parts = [describe_event(one) for one in dict.fromkeys(inside)]
+    shown = parts if len(parts) <= MOST_PARTS else [*parts[:MOST_PARTS], f"and {len(parts) - MOST_PARTS} more"]
+    return EVENT_WORDS[type(event)].format(**vars(event) | {"parts": "; ".join(shown)})

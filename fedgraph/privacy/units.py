@@ -180,9 +180,9 @@ _ASSUMPTION_WORDS = {
     Assumption.GRAPH_LABELS_PUBLIC: "for the accuracy of classification alone, the labels of the graphs that the server learns "
     "from are public",
     Assumption.PUBLIC_LABELS: "the labels of the public nodes are public, too",
-    Assumption.COLUMNS_PUBLIC: "which features there are, and how they are weighted, is public, though the publishers of this "
-    "data set computed it from all nodes' rows (a vocabulary, a list of codes, TF-IDF, which columns hold numbers); beyond "
-    "that a node's row is its own",
+    Assumption.COLUMNS_PUBLIC: "which features there are, and how they are weighted, is public, though whoever prepared the "
+    "data computed it from all nodes' rows (a vocabulary, a list of codes, TF-IDF, which columns hold numbers); beyond that a "
+    "node's row is its own",
     Assumption.EDGES_PUBLIC: "which edges exist is public; of a node, only its features and its label are private",
     Assumption.FEATURES_FROM_EDGES: "the features of a node count its edges (for example its payments), so a node leaves "
     "traces in the rows of its neighbours, at other clients too: those traces get no protection, only the node's own row, "

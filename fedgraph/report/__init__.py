@@ -2,14 +2,14 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from fedgraph.cells.entry import portable
 from fedgraph.cells.environment import Environment
 from fedgraph.cells.store import FailedCell, write_atomically
-from fedgraph.report import accuracy_curves, actors, page, result_files
+from fedgraph.report import page, result_files
 from fedgraph.report.columns import numbers_of_cells
 from fedgraph.report.report_rows import group_rows
 from fedgraph.report.saved_run import UNFINISHED
@@ -25,28 +25,6 @@ SHORT_RUN = (
 MOST_SENTENCES, MOST_NOTES = 9, 3  # on the screen; one line of either is broken into two or three there
 
 
-class NamedData(Protocol):
-    """What the report needs of a scenario's data set."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def label(self) -> str | None: ...
-
-
-class Asked(Protocol):
-    """What the report needs of a scenario."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def seed(self) -> int | str: ...
-    @property
-    def datasets(self) -> Sequence[NamedData]: ...
-
-
 class Screen(Protocol):
     """What the report needs of a console."""
 
@@ -56,82 +34,61 @@ class Screen(Protocol):
 
 def write(
     out: Path,
-    scenario: Asked,
+    name: str,
+    title: str,
     resolved: str,
     records: Sequence[Records],
-    graphs: Sequence[Graph | GraphCollection],
+    graphs: Mapping[str, Graph | GraphCollection],
     environment: Environment,
     screen: Screen,
     failed: Sequence[FailedCell] = (),
 ) -> None:
-    """Write every output into ``out`` and print the answer. failed: each failed cell, and ``why``."""
+    """Write every output into ``out`` and print the answer.
+
+    name, title: of the scenario, ``resolved`` as text. graphs: by the names of their data sets. failed: cells without a result.
+    """
     notice = environment.notice
-    names = [d.label or d.name for d in scenario.datasets]
-    source = {name: g.provenance.source for name, g in zip(names, graphs, strict=True)}
-    numbers = [n for r in records for n in numbers_of_cells(scenario.name, source.get(r.dataset, "none"), r.entries)]
-    rows = result_files.read_columns([*numbers, *result_files.numbers_of_failures(scenario.name, source, failed)])
+    source = {dataset: g.provenance.source for dataset, g in graphs.items()}
+    numbers = [n for r in records for n in numbers_of_cells(name, source.get(r.dataset, "none"), r.entries)]
+    lines = result_files.read_columns([*numbers, *result_files.numbers_of_failures(name, source, failed)])
     short = _shortened(records, environment, len(failed))
-    opening = {name: said for name, said in (("notice", notice), ("short", short)) if said}
-    _text(out / "results.csv", result_files.as_csv(rows))
-    listed = result_files.nest_metrics(rows)
+    opening = {key: said for key, said in (("notice", notice), ("short", short)) if said}
+    _text(out / "results.csv", result_files.as_csv(lines))
     noted = result_files.notes_of_rows([entry for r in records for entry in r.entries])
-    head = {**opening, "scenario": scenario.name}
-    _text(out / "results.json", result_files.as_json(head, {"rows": listed, "notes": noted}))
+    head = {**opening, "scenario": name}
+    _text(out / "results.json", result_files.as_json(head, {"rows": result_files.nest_metrics(lines), "notes": noted}))
     notes = tuple(dict.fromkeys(str(line["note"]) for line in noted))
-    _json(out / "environment.json", {**opening, **dataclasses.asdict(environment)})
+    whole = portable({**opening, **dataclasses.asdict(environment)})
+    _text(out / "environment.json", json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
     _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
-    _ledger(out / "ledger.jsonl", records, notice)
-    grown = accuracy_curves.write_curves([entry for r in records for entry in r.entries])
+    ledger = [json.dumps({"kind": "notice", "text": notice})] if notice else []
+    ledger += [line for record in records for entry in record.entries for line in entry.ledger]
+    _text(out / "ledger.jsonl", "".join(line + "\n" for line in ledger))
+    grown = result_files.write_curves([entry for r in records for entry in r.entries])
     if grown is not None:
         _text(out / "curves.csv", grown)
 
-    content = _content(
-        out, scenario, resolved, records, dict(zip(names, graphs, strict=True)), environment, notice, len(failed)
-    )
-    if failed:
-        said = f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
-        content = dataclasses.replace(content, lead=content.lead + said)
-    for figure in content.figures:
-        write_atomically(out / f"{figure.name}.png", figure.png)
-        _text(out / f"{figure.name}.svg", figure.svg)
-    _text(out / "report.html", page.render(content))
-    for name, letter in page.render_owner_pages(content).items():
-        (out / "owners").mkdir(exist_ok=True)
-        _text(out / "owners" / name, letter)
-    _text(out / "tables.txt", _whole(content, notes))
-    _summary(out, content, notes, screen)
-
-
-def _ledger(path: Path, records: Sequence[Records], notice: str | None) -> None:
-    lines = [json.dumps({"kind": "notice", "text": notice})] if notice else []
-    lines += [line for record in records for entry in record.entries for line in entry.ledger]
-    _text(path, "".join(line + "\n" for line in lines))
-
-
-def _content(
-    out: Path,
-    scenario: Asked,
-    resolved: str,
-    records: Sequence[Records],
-    graphs: dict[str, Graph | GraphCollection],
-    environment: Environment,
-    notice: str | None,
-    failed: int,
-) -> page.Content:
-    rows = [row for r in records for row in group_rows(r.entries)]
-    described = {name: describe(g) for name, g in graphs.items()}
+    described = {dataset: describe(g) for dataset, g in graphs.items()}
     cells = sum(len(r.entries) for r in records)
     lead = (
         f"{'; '.join(described.values()) or 'No data set is read'}. {cells} result{'' if cells == 1 else 's'}: one for each "
         "method, level of trust, ε and seed."
     )
-    content = page.content_of(rows, scenario.title or scenario.name, lead, notice, records, described)
-    return dataclasses.replace(
-        content,
-        secret=scenario.seed == "secret",
-        short=_shortened(records, environment, failed),
-        made=_made(out, resolved, records, environment),
-    )
+    if failed:
+        lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
+    rows = [row for r in records for row in group_rows(r.entries)]
+    content = page.content_of(rows, title, lead, notice, records, described)
+    made = _made(out, resolved, records, environment)
+    content = dataclasses.replace(content, secret=environment.seed == "secret", short=short, made=made)
+    for figure in content.figures:
+        write_atomically(out / f"{figure.name}.png", figure.png)
+        _text(out / f"{figure.name}.svg", figure.svg)
+    _text(out / "report.html", page.render(content))
+    for file, letter in page.render_owner_pages(content).items():
+        (out / "owners").mkdir(exist_ok=True)
+        _text(out / "owners" / file, letter)
+    _text(out / "tables.txt", _whole(content, notes))
+    _summary(out, content, notes, screen)
 
 
 def _shortened(records: Sequence[Records], environment: Environment, failed: int) -> str | None:
@@ -158,9 +115,44 @@ def _made(out: Path, resolved: str, records: Sequence[Records], environment: Env
         "Seed": str(environment.seed),
         "Machine": f"{environment.platform}, {', '.join(environment.devices)}",
     }
-    known |= actors.count_actors(environment.runtime)
+    known |= count_actors(environment.runtime)
     facts = tuple((name, value) for name, value in known.items() if value)
     return page.HowMade(facts, resolved, json.dumps(dataclasses.asdict(environment), indent=2))
+
+
+def count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
+    """One line for the actors, and one for each task whose rounds were counted.
+
+    Args:
+        runtime: what ``environment.json`` holds under this name.
+
+    Returns: title → words; empty where nothing is known.
+    """
+    found: dict[str, str] = {}
+    where, names, counts = runtime.get("federations"), runtime.get("actors"), runtime.get("federation")
+    names = list(names) if isinstance(names, Mapping) else []
+    kinds = {kind: sum(name.rpartition("/")[2].startswith(kind) for name in names) for kind in ("client", "server", "curator")}
+    actors = ", ".join(f"{many} {kind}{'s' if many > 1 else ''}" for kind, many in kinds.items() if many)
+    if where:
+        found["Federations"] = str(where) + (f"; actors: {actors}" if actors else "")
+    clients = max(1, kinds["client"])
+    for task, count in counts.items() if isinstance(counts, Mapping) else ():
+        found[f"Rounds of {task}"] = _in_words(count, clients)
+    return found
+
+
+def _in_words(count: Mapping[str, float], clients: int) -> str:
+    """Rounds, calls, messages, bytes, and which share of the time nobody was at work."""
+    seconds = count["seconds"]
+    rate = f" ({count['calls'] / seconds:,.0f} a second)" if seconds else ""
+    text = (
+        f"{count['rounds']:,} rounds of {count['trainings']:,} trainings, in {count['calls']:,} calls{rate}; "
+        f"{count['messages']:,} messages, {count['bytes_up'] / 1e6:,.1f} MB up, {count['bytes_down'] / 1e6:,.1f} MB down"
+    )
+    if not seconds:
+        return text
+    idle = [1 - count["clients_busy"] / (clients * seconds), 1 - count["server_busy"] / seconds]
+    return text + "; idle: clients {:.0%}, server {:.0%}".format(*(min(max(share, 0.0), 1.0) for share in idle))
 
 
 def _span(seconds: float) -> str:
@@ -192,10 +184,6 @@ def _whole(content: page.Content, notes: Sequence[str]) -> str:
                       for line in lines]  # fmt: skip
             found += [table.note] if table.note else []
     return "\n".join(line.rstrip() for line in found) + "\n"
-
-
-def _json(path: Path, value: object) -> None:
-    _text(path, json.dumps(portable(value), indent=1, ensure_ascii=False) + "\n")
 
 
 def _text(path: Path, text: str) -> None:

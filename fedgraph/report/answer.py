@@ -14,27 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
-from fedgraph.report import attacks, chance, clustering_answer, questions
+from fedgraph.report import attacks, chance, questions
 from fedgraph.report.report_rows import Row, rounded, rounded_up
-from fedgraph.report.scores import METRICS, Score, score_by_second_metric, score_rows
+from fedgraph.report.scores import METRICS, Best, Score, score_by_second_metric, score_rows
 from fedgraph.report.sections import named_attacks
 
 UNITS = ("edge", "node", "client", "graph")
-
-
-@dataclass(frozen=True)
-class Best:
-    """The best row within one provable ε and one level of trust; ``ties``: rows that are not worse by two standard errors.
-
-    budget: the ε asked for. score: None where no row keeps it.
-    """
-
-    asked: tuple[str, ...]
-    unit: str
-    budget: float
-    trust: Trust
-    score: Score | None
-    ties: tuple[Score, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,23 +42,27 @@ def find_answer(rows: Sequence[Row]) -> Answer:
     """The answer over any rows: of one run, or of several together."""
     scores, also = score_rows(rows), score_by_second_metric(rows)
     every = (*scores, *also)
-    warned = [*chance.inconclusive(scores), *_refuted(rows), *_without_numbers(scores)]
+    by_canaries = (s for s in attacks.contradictions(rows) if not s.startswith((attacks.ABOUT_PUBLISHED, attacks.BY_CHANCE)))
+    warned = [*chance.inconclusive(scores), *named_attacks.contradictions(rows), *by_canaries, *_without_numbers(scores)]
     sentences: list[str] = []
     table: list[Best] = []
     most = 3 if len({(s.asked, s.unit) for s in every if s.private and not s.raw}) < 3 else 1
     lost: list[str] = []
+    levels: list[str] = []
     said: set[tuple[str, str]] = set()  # of these tasks and units it was said that no row keeps any ε
     for asked in dict.fromkeys(s.asked for s in every):
         here = [s for s in every if s.asked == asked]
         lead = questions.open_sentence(every, here)
         units = sorted({s.unit for s in here if s.private and not s.raw}, key=_unit_order)
         for unit in units:
-            found = _table(asked, unit, here)
+            found, level = _table(asked, unit, here), questions.name_unit(unit, here)
+            levels.append(level)
             table += found
-            if any(_keeps_one(s, unit, found) for s in here):
-                sentences += _said(f"{lead} at" if lead else "At", unit, found, here, most)
+            most_epsilon = max(b.budget for b in found) if found else 0.0
+            if any(s.unit == unit and s.private and s.usable and s.keeps(most_epsilon) for s in here):
+                sentences += _said(f"{lead} at {level}" if lead else f"At {level}", found, here, most)
             elif (here[0].task, unit) not in said:
-                lost.append(f"{f'{lead} at' if lead else 'At'} {unit} level, {_nothing_keeps(unit, here)}")
+                lost.append(f"{f'{lead} at' if lead else 'At'} {level} level, {_nothing_keeps(unit, here)}")
             said.add((here[0].task, unit))
         sentences += _in_clear(here, units, lead)
     sentences += lost
@@ -81,7 +70,7 @@ def find_answer(rows: Sequence[Row]) -> Answer:
     sentences = [*of_attacks, *sentences] if attacks.asked_for(rows) else [*sentences, *of_attacks]
     remarks = []
     if any(b.score is not None for b in table):
-        remarks = [questions.explain_units(sorted({b.unit for b in table}, key=_unit_order)), _how_picked(every)]
+        remarks = [questions.explain_units(sorted(set(levels), key=_unit_order)), _how_picked(every)]
     return Answer((*warned, *sentences, *remarks), tuple(table), scores, len(warned), len(remarks), also)
 
 
@@ -151,15 +140,15 @@ def _ties(picked: Score | None, here: Sequence[Score], unit: str, trust: Trust, 
     return tuple(s for s in able if s.name != picked.name and not chance.is_worse(s, picked))
 
 
-def _said(opening: str, unit: str, found: Sequence[Best], here: Sequence[Score], most: int) -> list[str]:
+def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int) -> list[str]:
     """One sentence for each ε; of more than ``most`` the least, the largest, and the one between, in this order."""
     asked = sorted({b.budget for b in found})
     shown = asked if len(asked) <= most else sorted([asked[0], asked[-1], asked[len(asked) // 2]][:most])
     top = ceiling(here)
     if found[0].asked[1] == "ari":
-        return [clustering_answer.describe_clusters(f"{opening} {unit} level", found, here, top, format_mean)]
+        return [questions.describe_clusters(f"{opening} level", found, here, top, format_mean)]
     return [
-        _one(f"{opening} {unit} level with ε ≤ {rounded(e)}", [b for b in found if b.budget == e], here)
+        _one(f"{opening} level with ε ≤ {rounded(e)}", [b for b in found if b.budget == e], here)
         + (
             f" Without privacy: {format_mean(top)} ({name_ceiling(top, found, here)})."
             if top is not None and e == shown[0]
@@ -176,11 +165,6 @@ def name_ceiling(top: Score, found: Sequence[Best], here: Sequence[Score]) -> st
         return name
     why = ", which may read its neighbours' labels" if top.asked[2] == "asking" else ""
     return f"{name}; this is no upper line: a private row is above it{why}"
-
-
-def _keeps_one(score: Score, unit: str, found: Sequence[Best]) -> bool:
-    """Whether it releases something private of this unit within the largest ε that was asked for."""
-    return score.unit == unit and score.private and score.usable and score.keeps(max(b.budget for b in found))
 
 
 def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
@@ -263,14 +247,6 @@ def _how_picked(scores: Sequence[Score]) -> str:
     spread = f", mean ± standard deviation over {many} seeds" if seeds[-1] > 1 else ", one seed"
     runs = " An ε is about one run: publishing every seed would cost up to as many times." if seeds[-1] > 1 else ""
     return f"Numbers are {metrics}{spread}. The best was picked by the same numbers, so it is a little optimistic.{runs}"
-
-
-def _refuted(rows: Sequence[Row]) -> list[str]:
-    """Rows that an attack measured above their proof come before everything else."""
-    return [
-        *named_attacks.contradictions(rows),
-        *(s for s in attacks.contradictions(rows) if not s.startswith((attacks.ABOUT_PUBLISHED, attacks.BY_CHANCE))),
-    ]
 
 
 def _without_numbers(scores: Sequence[Score]) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from fedgraph.audit import one_run
+from fedgraph.report.phrases import phrase
 from fedgraph.report.report_rows import Row, rounded, rounded_up
 
 CONFIDENCE = f"{1 - one_run.ALPHA:.0%}"
@@ -104,17 +105,20 @@ def describe_attacks(rows: Sequence[Row], among: int = 0) -> list[str]:
         return []
     how = sorted({r.attack.what for r in attacked})
     guesses = sorted({c.guesses for r in attacked for c in r.attacked})
-    most = max(r.ceiling for r in attacked)
     shown = [str(n) for n in guesses] if len(guesses) <= 4 else [f"{guesses[0]} to {guesses[-1]}"]
     return [
         *contradictions(attacked, among),
-        f"ε measured: {len(attacked)} {'rows were' if len(attacked) > 1 else 'row was'} run once more with canaries, each in "
-        f"one of two neighbouring versions by a fair coin, and an attacker who knows all but the coins guessed them "
-        f"({'; '.join(how)}). With {CONFIDENCE} "
-        f"confidence, for each row alone, its ε is no smaller than the value shown. With {' or '.join(shown)} guesses no "
-        f"attack can show more than {rounded(most, 2)}, and a low value proves nothing: another attack may do better. "
-        f"{_counted(max(among, num_bounds(rows)))}",
-        *_curves(attacked),
+        phrase(
+            "attacks",
+            "measured",
+            rows=f"{len(attacked)} {'rows were' if len(attacked) > 1 else 'row was'}",
+            how="; ".join(how),
+            confidence=CONFIDENCE,
+            guesses=" or ".join(shown),
+            most=rounded(max(r.ceiling for r in attacked), 2),
+            counted=_counted(max(among, num_bounds(rows))),
+        ),
+        *([phrase("attacks", "curves")] if any(r.attack.estimator == "curve" for r in attacked) else []),
     ]
 
 
@@ -122,21 +126,7 @@ def _counted(bounds: int) -> str:
     """How many bounds there are, and what follows for a reader who looks for the largest."""
     if bounds == 1:
         return "It is the only bound of this report."
-    return (
-        f"This report shows {bounds} such bounds. Where attacks were exact, about {one_run.ALPHA * bounds:.2g} of them would "
-        f"be too high by chance; a contradiction is claimed only at an error of {one_run.ALPHA:g}/{bounds} for each."
-    )
-
-
-def _curves(attacked: Sequence[Row]) -> list[str]:
-    """What a value means where a whole curve was refuted."""
-    if not any(r.attack.estimator == "curve" for r in attacked):
-        return []
-    return [
-        "Rows in which everything released carries Gaussian noise are read by a stronger test. It refutes every smaller "
-        "Gaussian curve δ(ε), and the value is the ε of the largest refuted curve at the row's δ. Other rows are read by "
-        "counting right guesses."
-    ]
+    return phrase("attacks", "counted", bounds=bounds, wrong=one_run.ALPHA * bounds, alpha=one_run.ALPHA)
 
 
 def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
@@ -157,18 +147,11 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     ]
     found = []
     if broken:
-        found.append(
-            f"CONTRADICTION: an attack measured more than was proven, so a proof or its code is wrong ({_against(broken)}). "
-            f"Sound rows are accused like this with probability at most {one_run.ALPHA:g}, all {shared} bounds of the report "
-            f"together. {_repeated(broken)}"
-        )
+        against, repeated = _against(broken), "; ".join(map(_repeated, broken))
+        found.append(phrase("attacks", "broken", against=against, alpha=one_run.ALPHA, bounds=shared, repeated=repeated))
     if by_chance:
-        opening = "Besides, more" if broken else f"{BY_CHANCE}. More"
-        found.append(
-            f"{opening} was measured than proven, but chance explains it: {_against(by_chance)}. One bound in "
-            f"{1 / one_run.ALPHA:.0f} is too high where an attack is exact; the report shows {shared}, and with the error "
-            "divided among them no contradiction is left here."
-        )
+        opening, against = "Besides, more" if broken else f"{BY_CHANCE}. More", _against(by_chance)
+        found.append(phrase("attacks", "by_chance", opening=opening, against=against, one_in=1 / one_run.ALPHA, bounds=shared))
     if refuted:
         which = "; ".join(
             f"{_name(r)}: measured ε ≥ {printed_bound(r, 3)}, published ε = {rounded(r.published)}" for r in refuted
@@ -177,20 +160,17 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     return found
 
 
-def _repeated(rows: Sequence[Row]) -> str:
-    """All that is needed to repeat what these rows say."""
-    found = []
-    for r in rows:
-        counts = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in r.attacked)
-        seeds = ", ".join(str(e.seed) for e in r.entries)
-        found.append(
-            f"task {r.head.task}, data set {r.head.dataset}, trust {r.head.world.words}, noise chosen for the "
-            f"{r.head.calibrated_by} ε, seed {seeds} (δ = {r.head.delta:.3g}; {counts})"
-        )
-    return (
-        f"To repeat it, run the scenario that stands beside this report again: {'; '.join(found)}. Versions and machine are in "
-        "environment.json."
-    )
+def _repeated(row: Row) -> str:
+    """All that is needed to repeat what this row says."""
+    counts = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in row.attacked)
+    return f"{describe_cell(row)} (δ = {row.head.delta:.3g}; {counts})"
+
+
+def describe_cell(row: Row) -> str:
+    """What names a row's cells in its scenario."""
+    seeds = ", ".join(str(e.seed) for e in row.entries)
+    where = f"task {row.head.task}, data set {row.head.dataset}, trust {row.head.world.words}"
+    return f"{where}, noise chosen for the {row.head.calibrated_by} ε, seed {seeds}"
 
 
 def _against(rows: Sequence[Row]) -> str:

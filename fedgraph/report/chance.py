@@ -10,12 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedgraph.cells.facts import GraphClassificationFacts, unpack_right
+from fedgraph.cells.facts import GraphClassificationFacts, GraphClusteringFacts, LinkPredictionFacts, unpack_right
 from fedgraph.report.report_rows import Row, rounded
 from fedgraph.report.scores import Score
 
 ERRORS = 2.0  # standard errors that a difference must exceed
 FEWEST_TESTED, FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
+TESTED = {GraphClassificationFacts: "graph", GraphClusteringFacts: "graph", LinkPredictionFacts: "edge"}
 
 
 def wilson(share: float, tested: int) -> tuple[float, float]:
@@ -38,8 +39,8 @@ def num_tested(row: Row) -> int | None:
 
 
 def tested_words(row: Row) -> str:
-    """``1,000 nodes``."""
-    what = "graph" if isinstance(row.head.facts, GraphClassificationFacts) else "node"
+    """``1,000 nodes``; of whole graphs ``1,000 graphs``."""
+    what = next((word for kind, word in TESTED.items() if isinstance(row.head.facts, kind)), row.head.facts.one)
     count = num_tested(row) or 0
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
@@ -97,7 +98,9 @@ def inconclusive(scores: Sequence[Score]) -> list[str]:
         own = [s for s in scores if s.dataset == dataset]
         fewest = min((s for s in own if num_tested(s.row)), key=lambda s: num_tested(s.row) or 0, default=None)
         least = min((e.facts.least_class for s in own for e in s.row.entries if e.facts.least_class is not None), default=None)
-        delta = max((s.delta for s in own if s.delta and s.private and math.isfinite(s.provable)), default=0.0)
+        delta, unit = max(
+            ((s.delta, s.unit) for s in own if s.delta and s.private and math.isfinite(s.provable)), default=(0.0, "")
+        )
         why = []
         if fewest is not None and (num_tested(fewest.row) or 0) < FEWEST_TESTED:
             why.append(f"only {tested_words(fewest.row)} were tested (it takes {FEWEST_TESTED})")
@@ -105,8 +108,9 @@ def inconclusive(scores: Sequence[Score]) -> list[str]:
             what = tested_words(own[0].row).split()[1].rstrip("s")
             why.append(f"the smallest class has {least} {what}{'' if least == 1 else 's'} (it takes {FEWEST_OF_A_CLASS})")
         if delta > LARGEST_DELTA * (1 + 1e-9):
+            one = "person" if unit == "node" else unit
             why.append(
-                f"δ = {rounded(delta)} is above {LARGEST_DELTA:g}, so the guarantee may fail for one person in {1 / delta:.0f}"
+                f"δ = {rounded(delta)} is above {LARGEST_DELTA:g}, so the guarantee may fail for one {one} in {1 / delta:.0f}"
             )
         if why:
             found.append(f"{f'On {dataset}, nothing' if many else 'Nothing'} can be concluded: {'; '.join(why)}.")

@@ -5,11 +5,12 @@ which take its colours, follow its width and need no script to be seen.
 import math
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from matplotlib import patheffects
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -24,6 +25,9 @@ TITLE_WIDTH = 40  # characters in a line above a panel
 WIDTH, HEIGHT, LEFT, RIGHT, TOP = 420, 290, 46, 12, 10  # of a panel on the page, and of its margins, in its own units
 LETTER, LINE = 6.6, 14  # width and height of a letter below its axis, in these units
 FEWEST = 4  # points that a single line needs to be drawn
+
+
+Styles = list[dict[str, int | None]]  # of each group of a legend: name → number of its colour or symbol; None: grey
 
 
 @dataclass(frozen=True)
@@ -110,33 +114,39 @@ def draw(
     panels = [p for p in panels if len(p.lines) > 1 or any(len(line.x) >= FEWEST for line in p.lines)]
     if not panels:
         return ()
-    groups = legend(panels)
-    first = next((p.symbols for p in panels if p.symbols), ())
-    groups[1:2] = [sorted(group, key=lambda key: (*first, *group).index(key)) for group in groups[1:2]]
-    best = list(dict.fromkeys(name for p in panels for name in p.best))
-    groups[0].sort(key=lambda key: best.index(key) if key in best else len(best))
-    styles = _styles(groups, first, best)
-
-    def paint(axes: list[Axes]) -> None:
-        for ax, panel in zip(axes, panels, strict=True):
-            _paint(ax, panel, styles)
-        if shared:
-            low, high = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
-            for ax in axes:
-                ax.set_ylim(low, high)
-        entries = [key for group in groups for key in group]
-        if len(groups) > 1 or len(panels) > 1 or len(entries) > 4:
-            handles = [_legend_entry(key, styles[i][key], i, len(groups)) for i, g in enumerate(groups) for key in g]
-            columns = max(1, min(len(entries), 2 * len(panels)))
-            axes[0].figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
-        else:
-            for ax in axes:
-                ax.legend(fontsize=8, frameon=False)
-
-    figure = plots.draw(name, caption, len(panels), paint, notice, height)
+    groups, styles = _looks(panels)
+    figure = plots.draw(
+        name, caption, len(panels), lambda axes: _paint_all(axes, panels, groups, styles, shared), notice, height
+    )
     drawn = [_shape(p, styles, groups, panels if shared else [p]) for p in panels]
     spec = {"panels": drawn, "legend": _legend_spec(panels, groups, styles)}
-    return (plots.Figure(figure.name, figure.png, figure.svg, caption, spec),)
+    return (replace(figure, spec=spec),)
+
+
+def draw_for_notebook(panels: Sequence[Panel]) -> Figure:
+    """A figure of matplotlib with every panel, side by side."""
+    figure = Figure(figsize=(5.5 * len(panels), 4.2), layout="constrained")
+    _paint_all(list(figure.subplots(1, len(panels), squeeze=False).flat), panels, *_looks(panels), shared=False)
+    return figure
+
+
+def _paint_all(
+    axes: Sequence[Axes], panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: Styles, shared: bool
+) -> None:
+    for ax, panel in zip(axes, panels, strict=True):
+        _paint(ax, panel, styles)
+    if shared:
+        low, high = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
+        for ax in axes:
+            ax.set_ylim(low, high)
+    entries = [key for group in groups for key in group]
+    if len(groups) > 1 or len(panels) > 1 or len(entries) > 4:
+        handles = [_legend_entry(key, styles[i][key], i, len(groups)) for i, g in enumerate(groups) for key in g]
+        columns = max(1, min(len(entries), 2 * len(panels)))
+        axes[0].figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
+    else:
+        for ax in axes:
+            ax.legend(fontsize=8, frameon=False)
 
 
 def over_budgets(label: str, rows: Sequence[Row], metric: str) -> Series:
@@ -145,24 +155,24 @@ def over_budgets(label: str, rows: Sequence[Row], metric: str) -> Series:
     return Series(label, [r.head.epsilon for r in rows], means, spread)
 
 
-def legend(panels: Sequence[Panel]) -> list[list[str]]:
-    """The names in each group of the legend, in order of first appearance."""
+def _looks(panels: Sequence[Panel]) -> tuple[list[list[str]], Styles]:
+    """The names in each group of the legend, and the number of the colour or symbol of each; None: grey.
+
+    Names whose symbols are the same in every figure come first; where some are best, only these have a colour.
+    """
     depth = max((len(line.belongs) for p in panels for line in p.lines), default=1)
-    return [
+    groups = [
         list(dict.fromkeys(line.belongs[i] for p in panels for line in p.lines if i < len(line.belongs))) for i in range(depth)
     ]
-
-
-Styles = list[dict[str, int | None]]
-
-
-def _styles(groups: Sequence[Sequence[str]], symbols: Sequence[str], best: Sequence[str]) -> Styles:
-    """Of each group, the number of the colour or symbol of each name; None: grey.
-
-    symbols: names of the second group that come first. best: names of the first group that have a colour; all where empty.
-    """
+    symbols = next((p.symbols for p in panels if p.symbols), ())
+    groups[1:2] = [sorted(group, key=lambda key: (*symbols, *group).index(key)) for group in groups[1:2]]
+    best = list(dict.fromkeys(name for p in panels for name in p.best))
+    groups[0].sort(key=lambda key: best.index(key) if key in best else len(best))
     ordered = [list(dict.fromkeys((*symbols, *group) if i == 1 else group)) for i, group in enumerate(groups)]
-    return [{key: None if best and not i and key not in best else n for n, key in enumerate(g)} for i, g in enumerate(ordered)]
+    styles = [
+        {key: None if best and not i and key not in best else n for n, key in enumerate(g)} for i, g in enumerate(ordered)
+    ]
+    return groups, styles
 
 
 def _colour(number: int | None) -> str:

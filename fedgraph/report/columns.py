@@ -194,7 +194,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("trust", "trust", _trust, page=Page(1, TRUST, _show_trust, numeric=False), tracked="parameter"),
     Column("world", "trained together", lambda n: n.head.world.kind.value),
     Column("viewer", "viewer", lambda n: _held(n, lambda p: p.viewer.value)),
-    Column("unit", "unit", lambda n: _held(n, lambda p: p.unit.value), page=Page(2, "What one person's data is: an edge, a node with its edges, or a whole graph.", numeric=False), tracked="parameter"),  # noqa: E501
+    Column("unit", "unit", lambda n: _held(n, lambda p: p.unit.value), page=Page(2, "What is private: one edge, one node with its edges, or one whole graph.", lambda s: TableCell(s.unit_name, s.unit_name), numeric=False), tracked="parameter"),  # noqa: E501
     Column("relation", "neighbouring relation", lambda n: _held(n, lambda p: p.relation.value)),
     Column("assumptions", "assumptions", lambda n: _held(n, _assumptions) or ""),
     Column("calibrated_by", "noise chosen for", lambda n: n.head.noise_for, page=Page(4, "Which reading of ε the noise was chosen for: proof or paper.", numeric=False)),  # noqa: E501

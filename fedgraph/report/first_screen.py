@@ -5,14 +5,17 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from matplotlib.figure import Figure
+
 from fedgraph.cells.facts import GraphClassificationFacts, GraphClusteringFacts
+from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import answer, attacks, chance, charts, plots, questions
-from fedgraph.report.answer import Answer, Best
-from fedgraph.report.clustering_answer import FINDS
+from fedgraph.report.answer import Answer
+from fedgraph.report.questions import FINDS
 from fedgraph.report.report_rows import rounded, rounded_up
-from fedgraph.report.scores import METRICS, Score, begin
+from fedgraph.report.scores import METRICS, Best, Score, begin
 
 MOST_CARDS, MOST_CONDITIONS = 6, 2
 USUAL = {
@@ -78,7 +81,7 @@ def _of_graphs(score: Score) -> bool:
 
 def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequence[Best], aside: bool) -> Card:
     picked, top, title = recommend(own), answer.ceiling(here), questions.title(every, here)
-    what, trusts = questions.UNIT_WORDS.get(unit, ""), tuple(dict.fromkeys(b.trust for b in own))
+    what, trusts = questions.UNIT_WORDS.get(questions.name_unit(unit, here), ""), tuple(dict.fromkeys(b.trust for b in own))
     without = f"Without privacy: {_good(top)} ({answer.name_ceiling(top, own, here)})." if top is not None else ""
     if picked is None or picked.score is None or (picked.score.metric == "ari" and picked.score.mean < FINDS):
         why = "No row keeps a provable ε within what was asked: nothing here can be called private." if unit else ""
@@ -186,6 +189,20 @@ def figures(answered: Answer, notice: str | None) -> tuple[tuple[plots.Figure, .
     return tuple(found[0]), tuple(found[1])
 
 
+def draw_for_notebook(answered: Answer, unit: str | None = None) -> Figure:
+    """A figure of matplotlib, one panel per question and unit: means against provable ε.
+
+    Raises ``ScenarioError`` where no row releases anything at that unit.
+    """
+    private = [s for s in answered.scores if s.private and math.isfinite(s.provable) and unit in (None, s.unit)]
+    if not private:
+        raise ScenarioError("no row with a finite provable ε" + (f" at unit {unit!r}" if unit else "") + ": nothing to draw")
+    asked = dict.fromkeys((s.asked, s.unit) for s in private)
+    return charts.draw_for_notebook(
+        [_panel([s for s in answered.scores if s.asked == a], own, f", {a[0]}", ()) for a, own in asked]
+    )
+
+
 def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str]) -> charts.Panel:
     private = {s.name for s in here if s.private and not s.raw}
     shown = [s for s in here if s.private and math.isfinite(s.mean) and (s.unit == unit if s.name in private else s.raw)]
@@ -212,11 +229,10 @@ def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str])
     if free:
         most = max(free, key=lambda s: s.mean)
         levels.append((f"releases nothing: {questions.short_name(most, here)}", most.mean))
-    ylabel = METRICS[here[0].metric]
+    title, ylabel = f"{questions.name_unit(unit, here)} level{public}", METRICS[here[0].metric]
     heads, symbols = ("Method", "Whom it trusts"), tuple(t.value for t in Trust)
-    return charts.Panel(
-        f"{unit} level{public}", ylabel, lines, tuple(levels), "provable ε", "log", heads, symbols, tuple(dict.fromkeys(best))
-    )
+    best = tuple(dict.fromkeys(best))
+    return charts.Panel(title, ylabel, lines, tuple(levels), "provable ε", "log", heads, symbols, best)
 
 
 def describe_point(score: Score) -> str:
@@ -224,5 +240,5 @@ def describe_point(score: Score) -> str:
     measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
     return (
         f"{score.name}, trust {score.trust.value}\n{answer.format_mean(score, 3)} at provable ε = "
-        f"{rounded_up(score.provable, 4)} ({score.unit}){measured}"
+        f"{rounded_up(score.provable, 4)} ({score.unit_name}){measured}"
     )

@@ -8,9 +8,10 @@ import math
 from collections.abc import Sequence
 
 from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Assumption
 from fedgraph.report import chance, choices
 from fedgraph.report.choices import ALONE, CURATOR, JOINED, Choice, Choices, Own, join, out_of
-from fedgraph.report.owner_words import FEW_SEEDS, SHORT, closing_words, unit_word
+from fedgraph.report.phrases import phrase, read_phrases
 from fedgraph.report.report_rows import rounded
 from fedgraph.report.sections.base import Letter
 
@@ -35,10 +36,6 @@ def joining_gain(found: Choices, client: str, epsilon: float) -> float | None:
     return gain if abs(gain) > chance.errors_for(tried) * found.error(best, base) else 0.0
 
 
-def _base(found: Choices, client: str) -> float | None:
-    return max((found.mean(key) for key in found.kept_by(client)), default=None)
-
-
 def _picked(found: Choices, client: str, epsilon: float) -> tuple[str, Choice] | None:
     """(learner, choice) of the best way of joining for this client; for everybody where nothing was measured for it."""
     joined = found.joined_by(client, epsilon)
@@ -49,18 +46,17 @@ def _picked(found: Choices, client: str, epsilon: float) -> tuple[str, Choice] |
 
 
 def _letter(found: Choices, dataset: str, client: str) -> Letter:
-    base = _base(found, client)
+    base = max((found.mean(key) for key in found.kept_by(client)), default=None)
     finite = [e for e in found.epsilons if math.isfinite(e)]
-    sentences = [_about(found, dataset, client, base)]
-    if base is not None:
-        sentences.append(
-            f"Alone, with a model that you keep to yourself: {_hundred(base)}. Nobody else sees that model, so it needs "
-            "no protection."
-        )
-    sentences += [_joining(found, client, epsilon, base) for epsilon in finite]
-    sentences += [_unprotected(found, client, finite), _left_out(found, client, finite)]
+    sentences = [
+        _about(found, dataset, client, base),
+        "" if base is None else phrase("owner", "base", base=_hundred(base)),
+        *(_joining(found, client, epsilon, base) for epsilon in finite),
+        _unprotected(found, client, finite),
+        _left_out(found, client, finite),
+    ]
     if client not in found.tested:
-        sentences.append(_unmeasured(found))
+        sentences.append(_say(found, "nothing_found" if found.metric == choices.FOUND else "nothing_tested"))
     return Letter(
         client=client,
         title=f"For the owner of {client}",
@@ -68,48 +64,46 @@ def _letter(found: Choices, dataset: str, client: str) -> Letter:
         sentences=tuple(s for s in sentences if s),
         header=_header(found, client),
         rows=tuple(_row(found, client, epsilon) for epsilon in found.epsilons),
-        last=closing_words(found.unit, found.called, found.assumed),
+        last=_end(found),
     )
 
 
-def _unmeasured(found: Choices) -> str:
-    """Why a client has no number."""
-    many = found.called[1]
-    if found.metric == choices.FOUND:
-        return f"Nothing was measured for you: none of your {many} that were tested is of the kind that is looked for."
-    return f"Nothing was measured for you: none of your {many} was tested, or no answer of those is known."
+def _say(found: Choices, name: str, **values: object) -> str:
+    return phrase("owner", name, one=found.called[0], many=found.called[1], **values)
+
+
+def _unit_word(found: Choices) -> str:
+    """What one unit of the guarantee is called."""
+    one, many = found.called
+    return one if found.unit == "node" else f"tie between two {many}"
+
+
+def _end(found: Choices) -> tuple[str, ...]:
+    """What the numbers rest on: of texts named as an assumption, those that the rows assume."""
+    named = {assumption.value for assumption in Assumption}
+    names = [name for name in read_phrases()["owner_end"] if name not in named or name in found.assumed]
+    one, many = found.called
+    return tuple(phrase("owner_end", name, one=one, many=many, unit=_unit_word(found)) for name in names)
 
 
 def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
     """Join or not, at which ε."""
     if found.short:
-        return SHORT
+        return phrase("owner", "short")
     if found.seeds < choices.FEWEST_SEEDS:
-        return FEW_SEEDS.format(count=found.seeds, fewest=choices.FEWEST_SEEDS)
+        return phrase("owner", "few_seeds", count=found.seeds, fewest=choices.FEWEST_SEEDS)
     gains = {e: g for e in finite if (g := joining_gain(found, client, e)) is not None}
+    better, same = [e for e, g in gains.items() if g > 0], [e for e, g in gains.items() if g == 0]
     if not gains:
         return ""
-    better = [e for e, g in gains.items() if g > 0]
     if not better:
-        same = [e for e, g in gains.items() if g == 0]
-        if same:
-            return (
-                f"In short: joining brings you nothing that can be told from chance. With ε = {_listed(same)} it is about as "
-                "good as a model of your own that you keep to yourself"
-                + (", otherwise it is worse." if len(same) < len(gains) else ".")
-            )
-        return (
-            "In short: stay alone. A model of your own that you keep to yourself is better than joining with any ε that "
-            "was tried."
-        )
+        otherwise = ", otherwise it is worse" if len(same) < len(gains) else ""
+        return phrase("owner", "nothing", same=_listed(same), otherwise=otherwise) if same else phrase("owner", "alone")
     most = max(better, key=lambda e: gains[e])
-    told = f"{100 * gains[most]:.0f} more of 100 than alone"
+    gain = f"{100 * gains[most]:.0f}"
     if len(better) == len(gains):
-        return f"In short: joining helps you with every ε that was tried; at ε = {rounded(most)} you get {told}."
-    return (
-        f"In short: join only if ε = {_listed(better)} protects your {found.called[1]} enough. Then you get up to {told}. "
-        "With the other ε that were tried you get no more than alone."
-    )
+        return phrase("owner", "always", at=rounded(most), gain=gain)
+    return _say(found, "only", better=_listed(better), gain=gain)
 
 
 def _listed(values: Sequence[float]) -> str:
@@ -119,48 +113,42 @@ def _listed(values: Sequence[float]) -> str:
 
 def _about(found: Choices, dataset: str, client: str, base: float | None) -> str:
     """Who is meant, and what is counted."""
-    many, size = found.called[1], found.clients[client]
-    text = f"You are {client}, and you bring {size:,} {many if size != 1 else found.called[0]} of {dataset}. "
+    size = found.clients[client]
+    said = [_say(found, "about", client=client, size=size, called=found.called[size != 1], dataset=dataset)]
     if found.metric == choices.FOUND:
-        text += (
-            f"You can look at {100 * (found.alerts or 0):g} of every 100 {many}. The numbers say how many of 100 {many} "
-            "of the kind "
-            "that you look for are among those that a model tells you to look at."
-        )
+        said.append(_say(found, "about_found", alerts=100 * (found.alerts or 0)))
         if found.reachable.get(client, 1.0) < 0.995:
-            text += (
-                f" No model can find more than {_hundred(found.reachable[client])}, since there are more of them than you "
-                "can look at."
-            )
+            said.append(_say(found, "about_reachable", reachable=_hundred(found.reachable[client])))
     else:
-        text += (
-            f"The numbers say for how many of 100 of your {many} a model gives the right answer, counted on "
-            f"{found.tested_once(client):,} {many} whose answer it was not told."
-        )
+        said.append(_say(found, "about_right", tested=found.tested_once(client)))
         if client in found.usual:
-            text += f" The most frequent answer, given for everybody, would be right for {_hundred(found.usual[client])}."
+            said.append(_say(found, "about_usual", usual=_hundred(found.usual[client])))
     least = 0.0 if base is None else 100 * found.chance(client, base)
-    return text + (f" Differences below {math.ceil(least)} may be chance." if least > 1 else "")
+    return " ".join([*said, *([f"Differences below {math.ceil(least)} may be chance."] if least > 1 else [])])
 
 
 def _joining(found: Choices, client: str, epsilon: float, base: float | None) -> str:
     picked = _picked(found, client, epsilon)
     if picked is None:
         return ""
-    where = "when the server sees only sums" if picked[1].trust is Trust.SUMS else "when the server sees your messages"
-    value = found.value(picked[0], epsilon, picked[1], client)
+    learner, choice = picked
+    where, who = "when the server sees your messages", "the server"
+    if choice.trust is Trust.SUMS:
+        where, who = "when the server sees only sums", "the server and the other clients"
+    value = found.value(learner, epsilon, choice, client)
     text = f"Joined at ε = {rounded(epsilon)}, {where}"
     text += "." if value is None else f": {_hundred(value)}{_compared(found, client, value, base)}."
     for own, what in ((Own.HEAD, "the last step"), (Own.WEIGHTS, "the whole model")):
-        value = found.value(picked[0], epsilon, join(picked[1].trust, own), client)
+        value = found.value(learner, epsilon, join(choice.trust, own), client)
         if value is not None:
-            text += f" If you adapt {what} to your own {found.called[1]}, and keep that to yourself: {_hundred(value)}"
-            text += f"{_compared(found, client, value, base)}."
-    price = found.price(picked[0], epsilon, picked[1], client)
+            compared = _compared(found, client, value, base)
+            text += " " + _say(found, "adapted", what=what, value=_hundred(value), compared=compared)
     if client in found.own and found.own[client] < epsilon:
-        text += f" You asked for more protection: your own {found.called[1]} have ε = {rounded(found.own[client])}."
+        text += " " + _say(found, "own", own=rounded(found.own[client]))
+    price = found.price(learner, epsilon, choice, client)
     if price is not None:
-        text += f" What {_who(picked[1])} could learn of one {unit_word(found.unit, found.called)}: {_learn(found, price)}."
+        what, often = "belongs to your data" if found.unit == "node" else "exists", choices.in_hundred(price, found.delta)
+        text += " " + _say(found, "learn", who=who, unit=_unit_word(found), what=what, often=often)
     return text
 
 
@@ -174,20 +162,7 @@ def _unprotected(found: Choices, client: str, finite: Sequence[float]) -> str:
         return ""
     cost = round(100 * most) - round(100 * value)
     told = f"{cost} of 100" if cost > 0 and not _alike(found, client, most, value) else "nothing that can be told from chance"
-    at = rounded(max(finite))
-    return f"If nothing were protected, joining would give {_hundred(most)}: at ε = {at} protection costs you {told}."
-
-
-def _learn(found: Choices, price: float) -> str:
-    what = "belongs to your data" if found.unit == "node" else "exists"
-    return (
-        f"asked whether one {unit_word(found.unit, found.called)} {what}, and knowing everything else, they are right "
-        f"{choices.in_hundred(price, found.delta)}; a coin is right 50 times"
-    )
-
-
-def _who(choice: Choice) -> str:
-    return "the server and the other clients" if choice.trust is Trust.SUMS else "the server"
+    return phrase("owner", "unprotected", most=_hundred(most), at=rounded(max(finite)), cost=told)
 
 
 def _hundred(value: float) -> str:
@@ -213,15 +188,9 @@ def _left_out(found: Choices, client: str, finite: Sequence[float]) -> str:
     """What the client gets if it stays out and asks the others' model."""
     for epsilon in finite[::-1]:
         picked = _picked(found, client, epsilon)
-        if picked is None:
-            continue
-        value = found.value(picked[0], epsilon, out_of(picked[1].trust), client)
+        value = None if picked is None else found.value(picked[0], epsilon, out_of(picked[1].trust), client)
         if value is not None:
-            return (
-                f"If you stay out and only use the model of the others (ε = {rounded(epsilon)}): {_hundred(value)}. Of "
-                f"your {found.called[1]} "
-                "nobody then learns anything beyond what is public."
-            )
+            return _say(found, "left_out", epsilon=rounded(epsilon), value=_hundred(value))
     return ""
 
 
@@ -236,7 +205,7 @@ def _header(found: Choices, client: str) -> tuple[str, ...]:
     return (
         "ε",
         *(c.words for c in _columns(found, client)),
-        f"others are right about one {unit_word(found.unit, found.called)}",
+        f"others are right about one {_unit_word(found)}",
         *end,
     )
 

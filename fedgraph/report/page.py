@@ -11,7 +11,7 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
-from fedgraph.report import answer, attacks, first_screen, plots, references, statement, statement_families, sweeps
+from fedgraph.report import answer, attacks, first_screen, plots, references, statement, sweeps
 from fedgraph.report.answer import Answer
 from fedgraph.report.columns import Column, Page, TableLine, page_columns, page_lines
 from fedgraph.report.first_screen import Card
@@ -71,7 +71,7 @@ class Content:
     aside: tuple[Figure, ...]
     cards: tuple[Card, ...]
     chapters: tuple[Chapter, ...]
-    said: tuple[statement_families.StatementFamily, ...]
+    said: tuple[statement.StatementFamily, ...]
     methods: tuple[references.LibraryEntry, ...]
     datasets: tuple[references.LibraryEntry, ...]
     references: tuple[references.Reference, ...]
@@ -141,7 +141,7 @@ def content_of(
         aside=aside,
         cards=first_screen.make_cards(answered),
         chapters=parts,
-        said=statement_families.group_statements(rows),
+        said=statement.group_statements(rows),
         methods=methods,
         datasets=datasets if described is None else tuple(d for d in datasets if d.name in described),
         references=papers,
@@ -181,7 +181,7 @@ def library(
             (datasets, str(row.head.dataset), lambda n: described.get(n, ""), references.papers_of_data),
         ):
             if name not in entries:
-                entries[name] = references.LibraryEntry(name, words(name), references.keys(papers(name)))
+                entries[name] = references.LibraryEntry(name, words(name), tuple(r.key for r in papers(name)))
             target = "no budget" if row.head.epsilon == float("inf") else f"ε = {row.head.epsilon:g}"
             entries[name].rows.append(
                 (row_anchor(row), f"{row.head.method} · {row.head.variant} · {row.head.world.words} · {target}")
@@ -192,35 +192,36 @@ def library(
 
 def render(content: Content) -> str:
     """The page."""
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(lambda name: read_asset(f"templates/{name}")),
-    )
-    environment.globals.update(
-        picture=embed_picture,
+    text = load_template("page.html").render(
+        c=content,
+        picture=lambda figure: "data:image/png;base64," + base64.b64encode(plots.for_page(figure)).decode(),
         spec=embed_json,
-        sort=sort_text,
+        sort=lambda value: value if isinstance(value, str) else f"{value:.6g}",
         words=word_columns,
         wide=is_wide,
         shared_tips=shared_tips,
         caveats=statement.caveats(content.secret),
-    )
-    text = environment.get_template("page.html").render(
-        c=content,
         style=Markup(read_asset("templates/page.css")),
         script=Markup(read_asset("templates/page.js")),
     )
     return re.sub(r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)", "", text)  # HTML needs none of these
 
 
+def load_template(name: str, escaped: bool = True) -> jinja2.Template:
+    """A template of this package, where a name that nobody gave is an error."""
+    environment = jinja2.Environment(
+        autoescape=escaped,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(lambda file: read_asset(f"templates/{file}")),
+    )
+    return environment.get_template(name)
+
+
 def render_owner_pages(content: Content) -> dict[str, str]:
     """File name → page, one for the owner of each client of each task that counts its clients one by one."""
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(read_asset("templates/owner.html"))
-    style = Markup(read_asset("templates/page.css"))
+    template, style = load_template("owner.html"), Markup(read_asset("templates/page.css"))
     found: dict[str, str] = {}
     taken: set[str] = set()
     for part in (p for c in content.chapters for p in c.parts):
@@ -246,16 +247,6 @@ def _file(title: str, taken: Collection[str]) -> str:
 def read_asset(name: str) -> str:
     """A file of this package."""
     return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def embed_picture(figure: Figure) -> str:
-    """The figure as an address that holds it."""
-    return "data:image/png;base64," + base64.b64encode(plots.for_page(figure)).decode()
-
-
-def sort_text(value: float | str) -> str:
-    """What a cell is sorted by, as text: at most six digits of a number."""
-    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def is_wide(table: Table) -> bool:

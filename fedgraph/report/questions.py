@@ -1,8 +1,10 @@
-"""What is asked of the rows that can be compared with each other, in words."""
+"""What is asked of the rows that can be compared with each other, in words; and the answer where graphs are clustered."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from fedgraph.report.scores import METRICS, Score, begin
+from fedgraph.cells.facts import GraphClusteringFacts
+from fedgraph.report.report_rows import rounded
+from fedgraph.report.scores import METRICS, Best, Score, begin
 
 CLASSIFY = {
     "": "to classify whole graphs",
@@ -15,8 +17,19 @@ UNIT_WORDS = {
     "edge": "Edge level: only who is linked to whom is private",
     "node": "Node level: one node with its features, label and edges is private",
     "client": "Client level: all that one client holds is private",
-    "graph": "Graph level: all of the graph that one client holds is private",
+    "graph": "Graph level: all that is in one whole graph is private",
 }
+FINDS = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
+MOST = 4  # budgets in one sentence
+DISTANCES = {
+    "gw": "Gromov-Wasserstein distances",
+    "fgw": "fused Gromov-Wasserstein distances",
+    "mean": "distances of mean rows",
+    "histogram": "distances of histograms",
+}
+SCALE = (
+    f"An adjusted Rand index is 0 by chance and 1 where the clusters are the classes; below {FINDS:g} is called nothing here."
+)
 
 
 def open_sentence(scores: Sequence[Score], here: Sequence[Score]) -> str:
@@ -25,7 +38,7 @@ def open_sentence(scores: Sequence[Score], here: Sequence[Score]) -> str:
         return ""
     dataset, metric, protocol, split, public = here[0].asked
     alike = [s for s in scores if s.metric == metric]
-    what = _task(metric, protocol)
+    what = _task(here[0])
     if protocol == "inductive" and len({s.asked[4] for s in alike}) > 1:
         what += describe_public(public)
     if split and len({s.asked[3] for s in alike if s.asked[3]}) > 1:
@@ -36,8 +49,13 @@ def open_sentence(scores: Sequence[Score], here: Sequence[Score]) -> str:
 
 def title(scores: Sequence[Score], here: Sequence[Score]) -> str:
     """The question of ``here`` as a heading: what is to be done, and where that is not plain, on which data."""
-    asked = (open_sentence(scores, here) or f"{_task(*here[0].asked[1:3])},").removesuffix(",").removeprefix("To ")
+    asked = (open_sentence(scores, here) or f"{_task(here[0])},").removesuffix(",").removeprefix("To ")
     return begin(asked.removeprefix("to "))
+
+
+def name_unit(unit: str, here: Sequence[Score]) -> str:
+    """What a unit is called in sentences about ``here`` (``Score.unit_name``)."""
+    return next((s.unit_name for s in here if s.unit == unit), unit)
 
 
 def describe_public(public: str) -> str:
@@ -71,11 +89,69 @@ def reads_nothing(score: Score, unit: str) -> bool:
     return unit == score.unit or (unit in sizes and score.unit in sizes and sizes.index(unit) < sizes.index(score.unit))
 
 
-def _task(metric: str, protocol: str) -> str:
+def _task(score: Score) -> str:
+    _, metric, protocol, *_ = score.asked
     if metric == "ari":
         return "to find the classes of whole graphs by clustering"
     if metric == "auc":
         return "to say which two nodes will be linked"
-    if metric == "accuracy":
-        return CLASSIFY.get(protocol, f"to classify with the {protocol} protocol")
-    return f"by {METRICS[metric]}"
+    if metric != "accuracy":
+        return f"by {METRICS[metric]}"
+    if score.row.head.facts.one == "graph":
+        return "to classify whole graphs, each as one row"
+    return CLASSIFY.get(protocol, f"to classify with the {protocol} protocol")
+
+
+def describe_clusters(
+    opening: str, picked: Sequence[Best], here: Sequence[Score], top: Score | None, value: Callable[[Score], str]
+) -> str:
+    """One sentence for each level of trust, the ceiling without privacy, and what finds nothing.
+
+    picked: of one unit. here: every row of the question. top: the best without privacy. value: how a mean is printed.
+    """
+    said = []
+    for trust in dict.fromkeys(p.trust for p in picked):
+        own = sorted((p for p in picked if p.trust is trust), key=lambda p: p.budget)
+        said.append(f"{opening} {trust.clause}: {', '.join(_steps(_some(own), here, value))}.")
+    if top is not None:
+        reached = f"reaches {value(top)}" if top.mean >= FINDS else f"finds nothing, either ({value(top)})"
+        said.append(f"Without privacy: {short_name(top, here)} {reached}.")
+    return " ".join([*said, *_blind(here), SCALE])
+
+
+def _some(own: Sequence[Best]) -> list[Best]:
+    return list(own) if len(own) <= MOST else [*own[: MOST - 1], own[-1]]
+
+
+def _steps(own: Sequence[Best], here: Sequence[Score], value: Callable[[Score], str]) -> list[str]:
+    found: list[str] = []
+    last: Score | None = None
+    for p in own:
+        begin = f"with ε ≤ {rounded(p.budget)}"
+        if p.score is None:
+            found.append(f"{begin} no row keeps it")
+        elif p.score.mean < FINDS:
+            found.append(f"{begin} nothing finds them (at most {value(p.score)})")
+        elif p.score is not last:
+            name = "it" if last is not None and last.name == p.score.name else short_name(p.score, here)
+            found.append(f"{begin} {name} reaches {value(p.score)}")
+            last = p.score
+    return found
+
+
+def _blind(here: Sequence[Score]) -> list[str]:
+    """The ways to compare graphs by which no row finds the classes, even without noise."""
+    found = []
+    for how, words in DISTANCES.items():
+        own = [s for s in here if s.private and s.usable and _compared(s) == how]
+        clear = any(s.raw for s in own)
+        if own and max(s.mean for s in own) < FINDS:
+            most = max(s.mean for s in own)
+            found.append(f"By {words} no row finds them{', not even without noise' if clear else ''} (at most {most:.2f}).")
+    return found
+
+
+def _compared(score: Score) -> str:
+    """By which distance its graphs are compared; empty in other tasks."""
+    facts = score.row.head.facts
+    return facts.how if isinstance(facts, GraphClusteringFacts) else ""

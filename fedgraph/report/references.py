@@ -5,7 +5,7 @@ it also has the papers of data sets.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -15,6 +15,8 @@ from pydantic import TypeAdapter
 
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
+
+FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")  # name = {value}; braces inside may nest twice
 
 
 @dataclass(frozen=True)
@@ -99,15 +101,11 @@ def collect_papers(methods: Iterable[str], datasets: Iterable[str], geometry: bo
     return list({r.key: r for r in [*found, *known_papers().find(*known_papers().accounting)]}.values())
 
 
-def keys(references: Sequence[Reference]) -> tuple[str, ...]:
-    return tuple(r.key for r in references)
-
-
 def _parsed(bibtex: str) -> list[Reference]:
     found = []
     for entry in re.split(r"(?m)^(?=@)", bibtex):
         head = re.match(r"@\w+\{([^,\s]+)", entry)
-        fields = _fields(entry)
+        fields = {name.lower(): value for name, value in FIELD.findall(entry)}
         if head and fields:
             authors = [a.split(",")[0].strip() for a in re.split(r"\s+and\s+", fields.get("author", ""))]
             where = fields.get("booktitle") or fields.get("journal") or ""
@@ -115,16 +113,4 @@ def _parsed(bibtex: str) -> list[Reference]:
             text = f"{names}. {fields.get('title', '')}. {where}, {fields.get('year', '')}."
             doi = fields.get("doi") or known_papers().dois.get(head[1])
             found.append(Reference(head[1], " ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), doi))
-    return found
-
-
-def _fields(entry: str) -> dict[str, str]:
-    """name → value of ``name = {value}``; braces inside a value may nest."""
-    found = {}
-    for start in re.finditer(r"(\w+)\s*=\s*\{", entry):
-        depth, end = 1, start.end()
-        while depth and end < len(entry):
-            depth += {"{": 1, "}": -1}.get(entry[end], 0)
-            end += 1
-        found[start[1].lower()] = entry[start.end() : end - 1]
     return found

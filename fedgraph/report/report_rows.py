@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from fedgraph.audit import curve, one_run
-from fedgraph.cells.choice import Choice
 from fedgraph.cells.entry import Entry, RowKey
-from fedgraph.cells.facts import CanaryAttack, NodeClassificationFacts
+from fedgraph.cells.facts import CanaryAttack, Choice, NodeClassificationFacts
 from fedgraph.privacy.units import Protection
 
 
@@ -31,6 +30,11 @@ class Row:
     def head(self) -> Entry:
         """The first cell: what names it and its protection hold for all of them."""
         return self.entries[0]
+
+    @property
+    def name(self) -> str:
+        """Method and variant."""
+        return f"{self.head.method} · {self.head.variant}"
 
     def of_run(self, run: str) -> Row:
         """The row with its run in its name: several runs have one like it."""

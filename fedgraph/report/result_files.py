@@ -1,4 +1,4 @@
-"""``results.csv`` and ``results.json``: every number of a run, as ``COLUMNS`` reads it."""
+"""``results.csv`` and ``results.json``: every number, as ``COLUMNS`` reads it. ``curves.csv``: accuracy over rounds."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fedgraph.cells.entry import Entry, portable
-from fedgraph.cells.facts import Facts
+from fedgraph.cells.facts import Facts, NodeClassificationFacts
 from fedgraph.cells.store import FailedCell
 from fedgraph.report.columns import COLUMNS, Number, Value
 from fedgraph.report.report_rows import Row
@@ -101,3 +101,16 @@ def as_json(head: Mapping[str, object], tables: Mapping[str, Sequence[object]]) 
         inside = ",\n".join(f"  {line(entry)}" for entry in entries)
         parts.append(f' "{key}": [\n{inside}\n ]' if entries else f' "{key}": []')
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def write_curves(entries: Sequence[Entry]) -> str | None:
+    """CSV text of all curves, one line for each kept round of each cell; None where no cell kept one."""
+    rows = [[*naming_of(e), *point] for e in entries for point in curve_of(e)]
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([(*NAMING, "round", "accuracy"), *rows])
+    return out.getvalue() if rows else None
+
+
+def curve_of(entry: Entry) -> tuple[tuple[int, float], ...]:
+    """(round, test accuracy) of the rounds that the cell kept."""
+    return entry.facts.curve if isinstance(entry.facts, NodeClassificationFacts) else ()

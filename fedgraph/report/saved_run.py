@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter
 
-from fedgraph.cells.entry import Entry, from_json, read_file
+from fedgraph.cells.entry import Entry, from_json, portable, read_file
 from fedgraph.cells.environment import Environment
+from fedgraph.cells.facts import ParticipationFacts
 from fedgraph.errors import DataError
 from fedgraph.report.report_rows import Row, group_rows
-from fedgraph.report.result_files import identity_in, identity_of
+from fedgraph.report.result_files import NAMING, identity_in, identity_of
 from fedgraph.report.scores import Score, row_anchor, score_rows
 
 UNFINISHED = (
@@ -67,17 +69,44 @@ def load_run(folder: Path) -> SavedRun:
         order: dict[tuple[str, ...], int] = {}
         for i, row in enumerate(listed["rows"]):
             order.setdefault(identity_in(row), i)
-        entries = [from_json(read_file(f)) for f in sorted((folder / "cells").glob("*.json.gz"))]
         told = TypeAdapter(Environment).validate_json(environment.read_text(encoding="utf-8"))
         asked = yaml.safe_load(scenario.read_text(encoding="utf-8"))
-        unfinished = len(entries) < told.cells
-        entries = [e for e in entries if unfinished or identity_of(e) in order]
         title = str(asked.get("title") or asked["name"])
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
         raise DataError(f"{folder}: not the folder of a run: {' '.join(str(error).split())}") from error
-    if not entries:
+    cells = {file: _read_cell(file) for file in sorted((folder / "cells").glob("*.json.gz"))}
+    if not cells:
         raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
-    entries.sort(key=lambda e: (order.get(identity_of(e), len(order)), identity_of(e)))
+    unfinished = len(cells) < told.cells
+    if not unfinished:
+        _require_rows(cells, listed["rows"], order)
+    entries = sorted(cells.values(), key=lambda e: (order.get(identity_of(e), len(order)), identity_of(e)))
     done = UNFINISHED.format(len(entries), told.cells) if unfinished else None
     notice = listed.get("notice") or told.notice
     return SavedRun(folder, tuple(entries), told, title, " ".join(filter(None, (notice, done))) or None)
+
+
+def _read_cell(file: Path) -> Entry:
+    try:
+        return from_json(read_file(file))
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise DataError(f"{file}: this cell is damaged, so nothing of its run is shown ({why})") from error
+
+
+def _require_rows(
+    cells: Mapping[Path, Entry], rows: Sequence[Mapping[str, object]], order: Mapping[tuple[str, ...], int]
+) -> None:
+    """``DataError`` where a cell with a number says what no row of ``results.json`` says: one of the two was edited."""
+    names = (*NAMING, "participation", "client", "epsilon_provable")
+    free = set(order) - set(map(identity_of, cells.values()))
+    for file, entry in cells.items():
+        own = identity_of(entry)
+        near = own if own in order else min(free, key=lambda row: sum(map(str.__ne__, own, row)), default=None)
+        there = None if near is None else rows[order[near]]["epsilon_provable"]
+        per_client = isinstance(entry.facts, ParticipationFacts)
+        stated = (*own, str(there if per_client else portable(entry.epsilon_provable)))
+        both = zip(names, stated, (*(near or own), str(there)), strict=True)
+        differ = [f"{name} is {a}, in results.json {b}" for name, a, b in both if a != b]
+        if entry.metrics and (near is None or differ):
+            raise DataError(f"{file}: {'; '.join(differ) or 'results.json has no row of this cell'}; one of the two was edited")

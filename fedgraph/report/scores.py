@@ -84,6 +84,11 @@ class Score:
         return self.method if self.variant in ("default", "baseline") else self.variant
 
     @property
+    def unit_name(self) -> str:
+        """What its unit is called: where a node is a whole graph as one row, the unit is a graph."""
+        return self.row.head.facts.one if self.unit == "node" else self.unit
+
+    @property
     def raw(self) -> bool:
         """Whether it was asked for no privacy and gives none: a ceiling."""
         return math.isinf(self.target) and math.isinf(self.provable)
@@ -109,6 +114,21 @@ class Score:
     def keeps(self, epsilon: float) -> bool:
         """Whether everything that it releases is provably within ``epsilon``; ∞ is kept by no guarantee."""
         return math.isfinite(self.provable) and self.provable <= epsilon * (1 + 1e-9)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best row within one provable ε and one level of trust; ``ties``: rows that are not worse by two standard errors.
+
+    budget: the ε asked for. score: None where no row keeps it.
+    """
+
+    asked: tuple[str, ...]
+    unit: str
+    budget: float
+    trust: Trust
+    score: Score | None
+    ties: tuple[Score, ...] = ()
 
 
 def score_rows(rows: Sequence[Row]) -> tuple[Score, ...]:

@@ -3,26 +3,54 @@
     fedgraph sheet RUN [ROW] [--out DIR]
 
 The order is that of the pyramid of NIST SP 800-226: ε and the unit of privacy on top; mechanisms, utility, implementation and
-side channels below; data and trust at the ground, since each layer holds only as well as those under it. What a simulation
-cannot know stays a marked blank.
+side channels below; data and trust at the ground, since each layer holds only as well as those under it. The words stand in
+``templates/sheet.html`` and ``templates/deployment.yaml`` (a record of opendp/deployments-registry-data). Everything is read
+from the run, and the price is computed anew from the ledger lines in its cells: it
+signs nothing that it only reads. What a simulation cannot know
+stays a marked blank, never invented.
 """
 
 import argparse
+import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
-import jinja2
+import yaml
 
+from fedgraph.cells.entry import Entry
 from fedgraph.cells.store import write_atomically
-from fedgraph.errors import DataError
-from fedgraph.report import answer, deployment_record, page
-from fedgraph.report.report_rows import Row
+from fedgraph.errors import DataError, PrivacyError
+from fedgraph.privacy.explain import describe_event
+from fedgraph.privacy.ledger import Account
+from fedgraph.privacy.lines import Line
+from fedgraph.privacy.settle import again
+from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Protection, Viewer
+from fedgraph.report import answer, attacks, page
+from fedgraph.report.report_rows import Row, lower_bound, mean_spread, rounded, rounded_up
 from fedgraph.report.saved_run import SavedRun, load_run
-from fedgraph.report.scores import row_anchor
-from fedgraph.report.sheet_price import require_price
-from fedgraph.report.sheet_words import Block, blocks, deployment, verdict
+from fedgraph.report.scores import METRICS, row_anchor, trust_of
+from fedgraph.report.statement import caveats
+
+Told: TypeAlias = dict[str, Any]  # what a template reads, or what was read from one
+BLANK = "[BLANK: to be filled in by whoever publishes]"
+NO_DATE = "1900-01-01"  # the registry wants a date; its own template writes this one where none is known
+MOST_KINDS = 8  # of releases that are listed
+MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
+
+STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
+ADDED_UP = {
+    Viewer.CURATOR_TRUSTED: "at the curator, who adds up the rows of all people and the noise once",
+    Viewer.SERVER_SECURE_AGGREGATION: "each client adds up its own people and its share of the noise; the server reads only "
+    "the sum over the clients that answered",
+    Viewer.SERVER: "each client adds up its own people and all of the noise; the server reads every message",
+    Viewer.ACTIVE_SERVER: "each client adds up its own people and all of the noise; the server reads every message",
+    Viewer.WORLD: "nowhere: each person adds noise before anything leaves",
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +59,7 @@ class Sheet:
 
     anchor: str
     html: str
-    record: deployment_record.Record | None
+    record: Told | None
 
 
 def sheet(run: SavedRun, row: Row | None = None) -> Sheet:
@@ -40,9 +68,9 @@ def sheet(run: SavedRun, row: Row | None = None) -> Sheet:
     if chosen.head.protection is None:
         raise DataError(f"{run.folder}: {row_anchor(chosen)} states no protection, so there is nothing to sign")
     require_price(run.folder, chosen)
-    found = blocks(run, chosen)
-    made = deployment_record.record(deployment(run, chosen)) if _guarantees(chosen) else None
-    return Sheet(row_anchor(chosen), _html(run, chosen, found), made)
+    told = _told(run, chosen)
+    made = _record(chosen, told) if math.isfinite(chosen.provable) else None
+    return Sheet(row_anchor(chosen), page.load_template("sheet.html").render(told), made)
 
 
 def write(made: Sheet, out: Path, force: bool = False) -> list[Path]:
@@ -53,7 +81,7 @@ def write(made: Sheet, out: Path, force: bool = False) -> list[Path]:
     stem = made.anchor.replace("-", "_")
     files = {out / f"privacy_sheet_{stem}.html": made.html}
     if made.record is not None:
-        files[out / f"deployment_{stem}.yaml"] = deployment_record.as_yaml(made.record)
+        files[out / f"deployment_{stem}.yaml"] = as_yaml(made.record)
     for file, content in files.items():
         if not force and file.exists() and file.read_text(encoding="utf-8") != content:
             raise DataError(f"{file}: already there with another content; give --force to replace it, or another --out")
@@ -66,34 +94,6 @@ def write(made: Sheet, out: Path, force: bool = False) -> list[Path]:
     return list(files)
 
 
-def _answer(run: SavedRun) -> Row:
-    found = [b for b in answer.find_answer(run.rows).best if b.score is not None and b.score.private]
-    if not found:
-        raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
-    least = min(found, key=lambda b: (b.budget, b.trust.rank)).score
-    assert least is not None
-    return least.row
-
-
-def _guarantees(row: Row) -> bool:
-    return math.isfinite(row.provable)
-
-
-def _html(run: SavedRun, row: Row, found: Sequence[Block]) -> str:
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    protection = row.protection
-    return environment.from_string(page.read_asset("templates/sheet.html")).render(
-        title=run.title,
-        row=f"{row.head.method} · {row.head.variant} · {row.head.world.words}",
-        anchor=row_anchor(row),
-        verdict=verdict(row, protection),
-        holds=_guarantees(row),
-        blocks=found,
-        blank=deployment_record.BLANK,
-        notice=run.notice,
-    )
-
-
 def command(options: argparse.Namespace) -> int:
     """Write both files and name them; ``FedgraphError`` where something is wrong."""
     run = load_run(options.run)
@@ -103,3 +103,187 @@ def command(options: argparse.Namespace) -> int:
     if made.record is None:
         print("Nothing is guaranteed for this row (ε = ∞): the sheet says so, and no record for the registry was written.")
     return 0
+
+
+def as_yaml(record: Told) -> str:
+    """The file. Texts of several lines are literal blocks, and no line is folded: the registry refuses folded text."""
+    head = (
+        f"# Draft for the registry of deployments. Complete every value that begins with {BLANK.split(':')[0]}, and the date "
+        f"{NO_DATE},\n# then give it to the registry. Everything else was read from the run.\n"
+    )
+    return head + yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
+
+
+def round_up(value: float, digits: int = 6) -> float:
+    """A registered ε: never below the proven one. ``ValueError`` for ∞, which nobody registers."""
+    if not math.isfinite(value):
+        raise ValueError(f"ε = {value} is no finite ε, so there is no record of it")
+    scale = 10.0 ** (digits - math.ceil(math.log10(value))) if value > 0 else 1.0
+    rounded = math.ceil(value * scale) / scale
+    return rounded if rounded >= value else math.nextafter(value, math.inf)
+
+
+def _answer(run: SavedRun) -> Row:
+    found = [b for b in answer.find_answer(run.rows).best if b.score is not None and b.score.private]
+    if not found:
+        raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
+    least = min(found, key=lambda b: (b.budget, b.trust.rank)).score
+    assert least is not None
+    return least.row
+
+
+def _told(run: SavedRun, row: Row) -> Told:
+    """All that the two templates read."""
+    held, head, unit, environment = row.protection, row.head, row.protection.unit.value, run.environment
+    conditions = [held.sentence(a) for a in held.assumptions]
+    verdict = f"ε = {rounded_up(row.provable, 4)}, δ = {head.delta:.3g}, for each {unit}, in one run"
+    if math.isinf(row.provable):
+        verdict = f"This row protects nothing: ε = ∞ for each {unit}. It must not be published as private."
+    floating_point, by_seed, _ = caveats(secret=False)
+    seed = f"the run's seed is written ({environment.seed}): whoever knows it can subtract the noise. {by_seed.split(': ')[0]}."
+    if str(environment.seed) == "secret":
+        seed = "the seed came from the operating system and was not written"
+    return {
+        "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": trust_of(row),
+        "name": f"{head.method} · {head.variant} · {head.world.words}",
+        "anchor": row_anchor(row),
+        "holds": math.isfinite(row.provable),
+        "of_paths": "; ".join(f"{path}: {rounded_up(row.path(path), 4)}" for path in head.paths),
+        "allowed": delta_words(row, head.facts.train_nodes),
+        "measured": measured(row),
+        "releases": _releases(row),
+        "shares": list(shares(row, held)),
+        "utility": list(_utility(run, row)),
+        "notes": list(dict.fromkeys(note for e in row.entries for note in e.notes)),
+        "unprotected": [sentence for sentence in conditions if "public" in sentence],
+        "side_channels": [floating_point, seed, f"not protected here. In deployment: {BLANK}"],
+        "software": " ".join(v for v in (environment.versions.get("fedgraph-privacy"), environment.made.commit) if v),
+        "source": next((f" ({d.source})" for d in environment.data if d.name == head.dataset), ""),
+        "blank": BLANK, "no_date": NO_DATE, "inf": math.inf, "rounded": rounded, "rounded_up": rounded_up,
+    }  # fmt: skip
+
+
+def require_price(folder: Path, row: Row) -> None:
+    """``DataError`` in one line where a cell of the row states another ε, of everything or of a path, than its ledger costs."""
+    for entry in row.entries:
+        name = f"{folder}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
+        try:
+            account, lines = ledger_of(entry)
+            costs = {"": again(account, lines).epsilon} | {path: again(account, lines, path).epsilon for path in entry.paths}
+        except (ValueError, KeyError, TypeError, PrivacyError) as error:
+            raise DataError(f"{name} holds no ledger that can be priced ({' '.join(str(error).split())[:200]})") from error
+        if (account.protection, account.delta) != (entry.protection, entry.delta) or {line.path for line in lines} != {
+            *entry.paths
+        }:
+            raise DataError(f"{name} states another guarantee than its ledger; it was edited, and nothing was written")
+        for path, cost in costs.items():
+            stated = entry.paths[path] if path else entry.epsilon_provable
+            if not math.isclose(stated, cost, rel_tol=1e-6):
+                of = f" of the path {path!r}" if path else ""
+                raise DataError(f"{name} states ε = {stated:.4g}{of}, and its ledger costs ε = {cost:.4g}; it was edited")
+
+
+def ledger_of(entry: Entry) -> tuple[Account, list[Line]]:
+    """The account of the cell and its releases. ``ValueError`` and the like where it has none."""
+    first, *others = (json.loads(line) for line in entry.ledger)
+    return Account.from_dict(first), [Line.from_dict(line) for line in others]
+
+
+def shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
+    """Sensitivity, noise of one client, and what is added up where, of each kind of release."""
+    yield "What is added up where", ADDED_UP[protection.viewer]
+    secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
+    colluders = (protection.colluders or 1) if secure else 0
+    for line in {(line.path, line.mechanism): line for line in ledger_of(row.head)[1]}.values():
+        found, multiplier = STD.search(line.mechanism), vars(line.event).get("noise_multiplier")
+        if found is None or not isinstance(multiplier, float) or not multiplier:
+            yield f"Sensitivity on the path {line.path}", f"in the price: {describe_event(line.event)}"
+            continue
+        share, clients = float(found[1]), row.head.facts.clients or 1
+        hiding = clients - colluders if secure else 1
+        total = share * math.sqrt(hiding)
+        behind = f"; the shares of {hiding} of {clients} clients hide one person: {total:.4g}" if secure else ""
+        yield (
+            f"Sensitivity on the path {line.path}",
+            f"Δ₂ = {total / multiplier:.4g}: noise of standard deviation {share:.4g} at each client{behind}; "
+            f"noise / Δ₂ = {multiplier:.4g}",
+        )
+
+
+def delta_words(row: Row, people: int) -> str:
+    """What δ allows, where it is not far below one over the number of people (0: unknown) who trained; else empty."""
+    delta, one = row.head.delta or 0.0, row.head.facts.one
+    if delta * people < 0.01:
+        return ""
+    many = "people" if one == "node" else f"{one}s"
+    allowed = (
+        "publishes one of them, drawn at random, in full"
+        if delta * people >= 1 - 1e-9
+        else (f"publishes one of them in full with probability {delta * people:.2g}")
+    )
+    return (
+        f"δ = {delta:.3g} of {people:,} {many}: a method that {allowed}, and does nothing else, keeps this ε. "
+        f"Choose δ far below 1/{people:,}"
+    )
+
+
+def measured(row: Row) -> str:
+    """The lower bound of an attack, and what it rests on."""
+    found = attacks.describe_bound(row).removeprefix("measured by an attack").lstrip(" :")
+    if row.measured is None or row.attack.estimator != "curve":
+        return found
+    plain = lower_bound(tuple(row.attacked), row.head.delta or 0.0, "counting")
+    return (
+        f"{found}. This refutes curves of Gaussian noise only, which the ledger says it is; without that assumption the same "
+        f"guesses give ε ≥ {rounded(math.floor(plain * 100) / 100, 2)}"
+    )
+
+
+def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
+    seeds = len(row.entries)
+    over = f" (± one standard deviation over {seeds} seeds)" if seeds > 1 else " (one seed)"
+    for name in dict.fromkeys(m for e in row.entries for m in e.metrics if not m.startswith("attack_")):
+        yield METRICS.get(name, name.replace("_", " ")), mean_spread(row, name) + over
+        over = ""
+    top = answer.ceiling([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
+    if top is not None:
+        yield "Without privacy", f"{METRICS[top.metric]} {mean_spread(top.row, top.metric)} ({top.name})"
+
+
+def _releases(row: Row) -> list[str]:
+    """Path, mechanism and number of releases of the first seed's run, from its ledger lines."""
+    counts: dict[tuple[str, str], int] = {}
+    for line in map(json.loads, row.head.ledger):
+        if line.get("kind") == "release":
+            key = (str(line["path"]), str(line["mechanism"]))
+            counts[key] = counts.get(key, 0) + int(line.get("count", 1))
+    found = [f"{path}: {mechanism}, {count:,} ×" for (path, mechanism), count in counts.items()]
+    left = len(found) - MOST_KINDS + 1
+    return found if left < 2 else [*found[:-left], f"… and {left} more kinds (ledger.jsonl has all)"]
+
+
+def _record(row: Row, told: Told) -> Told:
+    """The record, a draft of the highest tier. Its slug is name, curators and year in lower case, as the registry makes it."""
+    name = f"{row.head.method} ({row.head.variant}) on {row.head.dataset}, {row.protection.unit.value} level"
+    more = {
+        "name": name,
+        "classifier": "accuracy" in row.head.metrics and trust_of(row) is not Trust.NOBODY,
+        "attacked": attacks.describe_bound(row) if row.measured is not None else "No attack was run.",
+        "model": MODELS.get(row.protection.viewer, "Federated"),
+        "dashed": lambda items: [f"- {item}" for item in items],
+    }
+    deployment = yaml.safe_load(page.load_template("deployment.yaml", escaped=False).render(told | more))
+    deployment["privacy_loss"]["privacy_parameters"] = {"epsilon": round_up(row.provable), "delta": row.head.delta or 0.0}
+    slug = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, BLANK, NO_DATE[:4]))
+    return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as literal blocks."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+_Dumper.add_representer(str, _text)

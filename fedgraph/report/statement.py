@@ -1,40 +1,32 @@
-"""The privacy of one row in plain words: what is protected, from whom, at which ε, and under which assumptions."""
+"""The privacy of one row in plain words: what is protected, from whom, at which ε, and under which assumptions.
+
+Rows of one method and variant are one family: what several of them share is said once.
+"""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.privacy.units import Protection
 from fedgraph.report import attacks
+from fedgraph.report.phrases import phrase
 from fedgraph.report.report_rows import Row, rounded, rounded_up
-
-CAVEATS = (
-    "Noise is drawn in floating point; attacks on floating-point noise (Mironov 2012) are outside every statement here.",
-    "Noise follows from the seed of the run, so that a run can be repeated: whoever knows the seed can subtract it. fedgraph "
-    "simulates; to publish anything about real people, write seed: secret.",
-    "Each ε is about one row. This page shows many rows, scores against true labels and counts of the same data: the page "
-    "itself is for the experimenter and is not a private output. What an attack trains and encodes once more, to measure ε, is "
-    "for the experimenter, too: it passes the same door, but no ledger counts it.",
-)
-
-SECRET = (
-    "Noise and every secret sample come from a cryptographic generator (ChaCha20), whose 256-bit key was drawn from the "
-    "operating system and kept in memory only: the run cannot be repeated, and nobody can subtract its noise. Cells of a "
-    "resumed run that had not been finished drew other keys; what they had sent before counts beside it."
-)
+from fedgraph.report.scores import row_anchor
 
 
 def caveats(secret: bool) -> tuple[str, ...]:
     """What is outside every statement. secret: whether the run's seed was ``secret``."""
-    return (CAVEATS[0], SECRET, CAVEATS[2]) if secret else CAVEATS
+    return tuple(phrase("statement", name) for name in ("floating_point", "secret" if secret else "seed", "page"))
 
 
 @dataclass(frozen=True)
 class Statement:
-    """who: method and variant. at: the world, and the ε asked for. sentences: the statement. conditions: what it assumes, one
-    sentence each. notes: what its plan adds.
+    """anchor: the name of its place in the page. who: method and variant. at: the world, and the ε asked for. sentences: the
+    statement. conditions: what it assumes, one sentence each. notes: what its plan adds.
     """
 
+    anchor: str
     who: str
     at: str
     sentences: tuple[str, ...]
@@ -52,10 +44,10 @@ def describe_row(row: Row) -> Statement:
     protection = row.protection
     target = "no budget" if math.isinf(row.head.epsilon) else f"ε = {rounded(row.head.epsilon)}"
     reading = " (as published)" if row.head.calibrated_by == "published" else ""
-    who = f"{row.head.method} · {row.head.variant}"
     notes = tuple(dict.fromkeys(note for e in row.entries for note in e.notes))
     conditions = tuple(protection.sentence(a) for a in protection.assumptions)
-    return Statement(who, f"{row.head.world.words} · {target}{reading}", tuple(_sentences(row, protection)), conditions, notes)
+    at, said = f"{row.head.world.words} · {target}{reading}", tuple(_sentences(row, protection))
+    return Statement(row_anchor(row), row.name, at, said, conditions, notes)
 
 
 def _sentences(row: Row, protection: Protection) -> list[str]:
@@ -77,6 +69,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
         open_paths = [p for p in row.paths if math.isinf(row.path(p))]
         found.append(f"As a whole this row protects nothing {who}: {_listed(open_paths)} sent in clear, ε = ∞.")
     else:
+        found += [f"Here each node is one whole {row.head.facts.one}."] if row.head.facts.one != "node" else []
         found.append(f"Protects each {unit}: two worlds are compared, where {relation}.")
         found.append(
             f"Protected {who}: between the two worlds, what they see differs by at most "
@@ -112,3 +105,35 @@ def _worst(row: Row) -> str:
 def _listed(paths: list[str]) -> str:
     names = " and ".join(f"“{p}”" for p in paths)
     return f"the path {names} is" if len(paths) == 1 else f"the paths {names} are"
+
+
+@dataclass(frozen=True)
+class StatementFamily:
+    """Rows of one method and variant. said: what each of them says alone. shared: what holds for each of them."""
+
+    task: str
+    dataset: str
+    said: tuple[Statement, ...]
+    shared: Statement
+
+
+def group_statements(rows: Sequence[Row]) -> tuple[StatementFamily, ...]:
+    """Every row that states a protection, in order of first appearance."""
+    groups: dict[tuple[str, str, str], list[Statement]] = {}
+    for row in rows:
+        if row.head.protection is not None:
+            groups.setdefault((row.head.task, row.head.dataset, row.name), []).append(describe_row(row))
+    return tuple(_family(task, dataset, every) for (task, dataset, _), every in groups.items())
+
+
+def _family(task: str, dataset: str, every: Sequence[Statement]) -> StatementFamily:
+    """A row that stands alone shares nothing."""
+    said = [{*one.sentences, *one.conditions, *one.notes} for one in every]
+    common = set.intersection(*said) if len(said) > 1 else set()
+    own = tuple(_filter(one, lambda s: s not in common) for one in every)
+    return StatementFamily(task, dataset, own, _filter(every[0], lambda s: s in common))
+
+
+def _filter(said: Statement, keep: Callable[[str], bool]) -> Statement:
+    sentences, conditions, notes = (tuple(filter(keep, part)) for part in (said.sentences, said.conditions, said.notes))
+    return replace(said, sentences=sentences, conditions=conditions, notes=notes)

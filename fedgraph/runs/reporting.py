@@ -71,7 +71,10 @@ class Reporting:
         failed = [why for stage in self.stages for cell in stage.cells if (why := self.kept.failure(cell)) is not None]
         found = counted([replace(records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages])
         whole = [records for records in found if records.entries]
-        report.write(self.out, self.ready.scenario, self.text, whole, self.graphs, self.environment(), console, failed)
+        asked = self.ready.scenario
+        graphs = dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True))
+        title = asked.title or asked.name
+        report.write(self.out, asked.name, title, self.text, whole, graphs, self.environment(), console, failed)
         return failed
 
     def report_now_and_then(self) -> None:

@@ -176,9 +176,9 @@ class Run:
         Returns:
             A matplotlib figure.
         """
-        from fedgraph.report import notebook_figure
+        from fedgraph.report import first_screen
 
-        return notebook_figure.draw(self.answered, unit)
+        return first_screen.draw_for_notebook(self.answered, unit)
 
     def sheet(self, row: str) -> str:
         """The privacy sheet of a row, to be read and signed (``fedgraph sheet`` also writes the record for the registry).

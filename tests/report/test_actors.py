@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from fedgraph.report.actors import count_actors
+from fedgraph.report import count_actors
 from fedgraph.runtime.counts import Count, Tally
 
 

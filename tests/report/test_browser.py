@@ -12,7 +12,6 @@ import math
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -88,8 +87,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for i, name in enumerate(names)
         for made in [cells(name, i / 20)]
     ]
-    scenario = SimpleNamespace(name="tiny", title="Which method shall I use?", seed=1, datasets=())
-    report.write(out, scenario, "name: tiny\n", records, (), Environment(seed=1, platform="Linux", devices=("cpu",)), Quiet())
+    made = Environment(seed=1, platform="Linux", devices=("cpu",))
+    report.write(out, "tiny", "Which method shall I use?", "name: tiny\n", records, {}, made, Quiet())
     return out / "report.html"
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pydantic import ValidationError
 
 import fedgraph
 from fedgraph.cells.entry import Entry, portable, to_json
@@ -24,7 +23,7 @@ from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.lines import Line
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import columns, deployment_record, result_files, saved_run, sheet, sheet_price
+from fedgraph.report import columns, result_files, saved_run, sheet
 from fedgraph.report.report_rows import Row
 from fedgraph.worlds.world import trusting
 
@@ -113,7 +112,8 @@ def test_the_sheet_prices_again_and_says_what_is_added_up_where(
         file.write_bytes(gzip.compress(json.dumps({**whole, **edit}).encode()))
         assert cli.main(["sheet", str(tmp_path / "r"), done.answered.scores[0].anchor, "--out", str(tmp_path / "o")]) == 2, edit
         (line,) = capsys.readouterr().err.splitlines()
-        assert re.search("states ε = .*its ledger costs ε = |states another guarantee|holds no ledger", line), edit
+        told = "states ε = .*its ledger costs ε = |states another guarantee|holds no ledger|is 0.5, in results.json"
+        assert re.search(told, line), edit
     assert not (tmp_path / "o").exists()
 
 
@@ -122,9 +122,9 @@ def test_a_measured_epsilon_says_which_bound_it_is() -> None:
     counts = ((1000, 200, 195),)
     attack = CanaryAttack(counts, "what", "curve", None)
     entry = replace(cell("sound", 8.0, 0.5, 0), epsilon_measured=3.0, facts=NodeClassificationFacts(attack=attack))
-    curve, plain = (float(x) for x in re.findall(r"ε ≥ (\d+\.\d+)", sheet_price.measured(Row((entry,)))))
+    curve, plain = (float(x) for x in re.findall(r"ε ≥ (\d+\.\d+)", sheet.measured(Row((entry,)))))
     assert curve > plain > 0
-    assert "refutes curves of Gaussian noise only" in sheet_price.measured(Row((entry,)))
+    assert "refutes curves of Gaussian noise only" in sheet.measured(Row((entry,)))
 
 
 def test_a_row_without_a_guarantee_says_so_and_makes_no_record(folder: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_row_without_a_guarantee_says_so_and_makes_no_record(folder: Path) -> 
 def test_the_record_keeps_the_registrys_rules(folder: Path) -> None:
     record = made(folder).record
     assert record is not None
-    text = deployment_record.as_yaml(record)
+    text = sheet.as_yaml(record)
     read = yaml.safe_load(text)
     assert (read["status"], read["tier"]) == ("Draft", 3)
     loss = read["deployment"]["privacy_loss"]
@@ -144,22 +144,16 @@ def test_the_record_keeps_the_registrys_rules(folder: Path) -> None:
     assert loss["privacy_parameters"]["delta"] == 1e-5
     assert read["deployment"]["deployment_model"]["model_name"] == "Federated"
     for blank in (read["deployment"]["basic"]["data_curators"][0], read["deployment"]["basic"]["intended_use"]):
-        assert blank == deployment_record.BLANK
+        assert blank == sheet.BLANK
     assert read["url_slug"] == "sound-v-on-embedded-library-node-level--blank-to-be-filled-in-by-whoever-publishes--1900"
     styles = {getattr(token, "style", None) for token in yaml.scan(text, Loader=yaml.SafeLoader)}
     assert styles <= {None, "|", '"', "'"}, "the registry refuses folded text"
     assert not re.search(r"\\\\[^()]", json.dumps(read, ensure_ascii=False)), "nor doubled backslashes"
 
 
-def test_the_model_is_closed(folder: Path) -> None:
-    record = made(folder).record
-    assert record is not None
-    data = record.model_dump()
-    with pytest.raises(ValidationError, match="surprise"):
-        deployment_record.Record.model_validate(data | {"surprise": 1})
-    data["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] = math.inf
-    with pytest.raises(ValidationError, match="finite"):
-        deployment_record.Record.model_validate(data)
+def test_an_infinite_epsilon_is_never_registered() -> None:
+    with pytest.raises(ValueError, match="no finite"):
+        sheet.round_up(math.inf)
 
 
 @pytest.mark.skipif(not os.environ.get(SCHEMA), reason=f"{SCHEMA} names no copy of the registry's schema")
@@ -169,16 +163,16 @@ def test_the_registrys_own_schema_finds_no_error(folder: Path) -> None:
     check = jsonschema.Draft7Validator(schema, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
     record = made(folder).record
     assert record is not None
-    read = yaml.safe_load(deployment_record.as_yaml(record))
+    read = yaml.safe_load(sheet.as_yaml(record))
     assert [e.message for e in check.iter_errors(read)] == []
     assert list(check.iter_errors(read | {"tier": 0})), "the schema would object"
 
 
 @pytest.mark.parametrize("value", [1.0, 1.2345678, 0.00012345678, 377.787969, 1e-300, 0.0])
 def test_a_registered_epsilon_is_never_below_the_proven_one(value: float) -> None:
-    from fedgraph.report.sheet_words import _up
+    from fedgraph.report.sheet import round_up
 
-    assert value <= _up(value) <= value * 1.0001
+    assert value <= round_up(value) <= value * 1.0001
 
 
 def test_the_command_writes_both_files_and_overwrites_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,3 +208,21 @@ def test_a_damaged_run_is_one_line(folder: Path) -> None:
     (folder / "results.json").write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match="not the folder of a run"):
         saved_run.load_run(folder)
+
+
+def test_a_cell_that_was_damaged_or_edited_is_named_with_what_disagrees(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line names the file; of an edited one, also which number is another in results.json."""
+    file = folder / "cells" / "0.json.gz"
+    stored = json.loads(gzip.decompress(file.read_bytes()))
+    asked, provable = (gzip.compress(json.dumps({**stored, key: 0.5}).encode()) for key in ("epsilon", "epsilon_provable"))
+    for content, told in (
+        (asked, "epsilon is 0.5, in results.json 1.2345678; one of the two was edited"),
+        (provable, "epsilon_provable is 0.5, in results.json 1.2345678; one of the two was edited"),
+        (b"no gzip", "this cell is damaged"),
+    ):
+        file.write_bytes(content)
+        assert cli.main(["sheet", str(folder)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"{file}: {told}"), line

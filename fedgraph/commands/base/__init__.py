@@ -1,7 +1,7 @@
 """The command ``fedgraph``: ``fedgraph COMMAND …``. Each command is one file of ``fedgraph/commands``.
 
 Files that a command writes are whole or not there, and never replace something without being asked.
-Exit status: 0 on success; 2 with one line on stderr where a file or an option is wrong; 1 otherwise.
+Exit status: 0 on success; 2 with one line on stderr for each fault where a file or an option is wrong; 1 otherwise.
 """
 
 import argparse
@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def guarded(act: Callable[[], int]) -> int:
-    """The exit status of ``act``; every error becomes one line on stderr and its status."""
+    """The exit status of ``act``; every error becomes one line on stderr and its status, several faults of data a line each."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminated)
     try:
@@ -40,6 +40,10 @@ def guarded(act: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         how = "terminated" if _ended.is_set() else "interrupted"
         return _say(f"{how}; finished cells are kept: repeat the command with --resume and the run's folder", 1)
+    except DataError as error:
+        for fault in str(error).splitlines():
+            _say(fault, 2)
+        return 2
     except WRONG_INPUT as error:
         return _say(str(error), 2)
     except FedgraphError as error:

@@ -184,6 +184,7 @@ def rows_of(collection: GraphCollection) -> Graph:
     bounded = () if first.columns is None else tuple(columns[place] for place in first.columns.bounded)
     features = feature_matrix(sp.csr_array(matrix))
     scales = own_scales(features, names, bounded)
+    ids = tuple(graph.name.rpartition("#")[2] for graph in collection.graphs)
     said = f"{collection.provenance.detail}; each graph is one row of {len(names)} columns: size, degrees, means"
     return Graph(
         name=collection.name,
@@ -197,6 +198,6 @@ def rows_of(collection: GraphCollection) -> Graph:
         features_from_edges=False,  # of other rows there are none
         columns_from_rows=first.columns_from_rows or (scales is not None and bool(scales.names)),
         nodes_from_edges=False,
-        names=Names(tuple(graph.name.rpartition("#")[2] for graph in collection.graphs), names, collection.classes),
+        names=Names(ids, names, collection.classes, one="graph"),
         columns=scales,
     )

@@ -4,15 +4,20 @@ A section module defines ``KINDS``, the kinds of task that it speaks of, and ``b
 have several sections, and a section several tasks; a task without any keeps its rows in the one table.
 """
 
-from collections.abc import Mapping, Sequence
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from fedgraph import plugins
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import SolverFacts
+from fedgraph.report.phrases import phrase
 from fedgraph.report.plots import Figure
+from fedgraph.report.report_rows import Row, mean_spread, rounded
 
 ENCODERS = {
     "none": "in clear",
@@ -20,6 +25,14 @@ ENCODERS = {
     "multi-bit-total": "multi-bit, m in total",
     "multi-bit-node": "multi-bit per node",
     "gaussian-as-coded": "N(0, ε²), as coded",
+}
+
+MEASURES = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro-F1",
+    "auroc": "AUROC",
+    "average_precision": "average precision",
+    "calibration_error": "calibration error",
 }
 
 
@@ -32,6 +45,16 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     on_page: bool = True
+
+
+Line = TypeVar("Line")
+
+
+def tabulate(
+    title: str, lines: Sequence[Line], columns: Mapping[str, Callable[[Line], str]], note: str = "", on_page: bool = True
+) -> Table:
+    """A table of ``lines``. columns: title → what it says of a line."""
+    return Table(title, tuple(columns), tuple(tuple(read(x) for read in columns.values()) for x in lines), note, on_page)
 
 
 @dataclass(frozen=True)
@@ -97,26 +120,18 @@ def describe_solver(facts: Sequence[SolverFacts]) -> list[str]:
     if not found:
         return []
     pairs, converged = sum(f.pairs for f in found.values()), sum(f.converged for f in found.values())
-    share = "all" if converged == pairs else f"{converged:,}"
-    words = (
-        f"A Gromov-Wasserstein value is the local minimum at which conditional gradient ended; of {pairs:,} pairs solved here "
-        f"{share} ended by the tolerance{'' if converged == pairs else ', the others at the limit of steps'}."
-    )
+    share, others = ("all", "") if converged == pairs else (f"{converged:,}", ", the others at the limit of steps")
+    words = [phrase("solver", "converged", pairs=pairs, share=share, others=others)]
     if all(f.file for f in found.values()):
-        words += (
-            " Value, convergence and steps of every pair are in the file of the run's folder that its cell names (pairs/….npz)."
-        )
+        words.append(phrase("solver", "files"))
     minima = [f.minima for f in facts if f.minima is not None]
     if minima:
         count = sum(m.pairs for m in minima)
         lower, drop = sum(m.lower * m.pairs for m in minima) / count, sum(m.drop * m.pairs for m in minima) / count
-        most = max(m.descents for m in minima)
         used = "of that search, as all rows here do" if all(m.careful for m in minima) else "of one, as rows here do"
-        words += (
-            f" Other starts end in other minima: of {count:,} sampled pairs, the best of {most} descents is lower than one "
-            f"on {100 * lower:.0f} %, by {100 * drop:.1f} % on average over all of them; these tables take the value {used}."
-        )
-    return [words, *_verified(facts)]
+        most = max(m.descents for m in minima)
+        words.append(phrase("solver", "minima", count=count, most=most, lower=100 * lower, drop=100 * drop, used=used))
+    return [" ".join(words), *_verified(facts)]
 
 
 def _verified(facts: Sequence[SolverFacts]) -> list[str]:
@@ -124,25 +139,41 @@ def _verified(facts: Sequence[SolverFacts]) -> list[str]:
     every = [f.verified for f in facts if f.verified is not None]
     if not every:
         return []
-    pairs, equal, unexplained = sum(v.pairs for v in every), sum(v.equal for v in every), sum(v.unexplained for v in every)
-    lower, higher = sum(v.lower for v in every), sum(v.higher for v in every)
-    said = [
-        f"Checked against POT: the server solved {pairs:,} of these pairs with both solvers. Ours is equal on {equal:,}, lower "
-        f"on {lower:,} (by {max(v.most_lower for v in every):.1%} at most) and higher on {higher:,} (by "
-        f"{max(v.most_higher for v in every):.1%} at most); on one thread ours took {sum(v.seconds for v in every):.2g} s and "
-        f"POT {sum(v.seconds_pot for v in every):.2g} s."
-    ]
+    sums = {name: sum(vars(v)[name] for v in every) for name in ("pairs", "equal", "lower", "higher", "seconds")}
+    most = {name: max(vars(v)[name] for v in every) for name in ("most_lower", "most_higher")}
+    said = [phrase("solver", "verified", **sums, **most, pot=sum(v.seconds_pot for v in every))]
     centres = [f.barycentres for f in facts if f.barycentres is not None]
     if centres:
         count = sum(b.count for b in centres)
         ours, theirs = sum(b.ours * b.count for b in centres) / count, sum(b.pot * b.count for b in centres) / count
-        said[0] += (
-            f" Of {count:,} barycentres made by both from equal starts, the members' mean discrepancy is {ours:.4g} by ours "
-            f"and {theirs:.4g} by POT."
-        )
-    if unexplained:
-        said.append(
-            f"Warning: on {unexplained:,} of these pairs different starts do not explain the difference: POT goes on from the "
-            "coupling at which our solver ended, or that coupling has another value than was printed."
-        )
+        said[0] += " " + phrase("solver", "barycentres", count=count, ours=ours, theirs=theirs)
+    if unexplained := sum(v.unexplained for v in every):
+        said.append(phrase("solver", "unexplained", pairs=unexplained))
     return said
+
+
+def describe_majority(rows: Sequence[Row]) -> list[str]:
+    """One sentence: what naming the largest class always would give. Nothing where it was not measured."""
+    shares = [row.mean("majority_share") for row in rows]
+    shares = [share for share in shares if not math.isnan(share)]
+    if not shares:
+        return []
+    share = sum(shares) / len(shares)
+    near = {row.head.method for row in rows if abs(row.mean("accuracy") - share) < 0.01}
+    warning = " Rows within 0.01 of it may have learnt nothing else: look at macro-F1 below." if near else ""
+    return [f"Naming the largest class of the test set always would be right for {share:.3f} (majority share).{warning}"]
+
+
+def tabulate_measures(rows: Sequence[Row]) -> list[Table]:
+    """Row × measure that some row has; nothing where accuracy alone was measured."""
+    if not any(row.values("macro_f1") for row in rows):
+        return []
+    measured = {key: title for key, title in MEASURES.items() if any(row.values(key) for row in rows)}
+    columns: dict[str, Callable[[Row], str]] = {
+        "learner": lambda r: r.name,
+        "trust": lambda r: r.head.world.words,
+        "ε": lambda r: rounded(r.head.epsilon),
+        **{title: functools.partial(mean_spread, metric=key) for key, title in measured.items()},
+    }
+    note = phrase("node_classification", "measures" if "auroc" in measured else "macro_f1")
+    return [tabulate("Beyond accuracy", rows, columns, note, on_page=False)]

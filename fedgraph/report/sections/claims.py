@@ -1,15 +1,16 @@
 """Claims: for each paper, its published ε beside the ε that can be proven and a lower bound."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from matplotlib.axes import Axes
 
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import ClaimFacts
 from fedgraph.report import plots
+from fedgraph.report.phrases import phrase
 from fedgraph.report.report_rows import rounded, rounded_up
-from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.sections.base import Records, Section, Table, tabulate
 
 KINDS = ("claims",)  # the tasks that this section speaks of
 
@@ -17,14 +18,7 @@ KINDS = ("claims",)  # the tasks that this section speaks of
 def build(records: Records, notice: str | None) -> Section:
     """One table per paper, and one picture: how far each claim is from its proof."""
     papers = dict.fromkeys(e.method for e in records.entries)
-    sentences = (
-        _verdict(records.entries),
-        "Each row takes the noise that a paper's own formula asks for at the claimed ε, and prices that noise three ways: "
-        "by the paper's formula, by our accountants with every assumption enforced, and by the exact worst case that no "
-        "analysis can beat.",
-        "A lower bound above the claim means that the claim is false for worst-case data and a viewer of every step; in a "
-        "federation the server is such a viewer, for a released final model alone it bounds the accounting, not the model.",
-    )
+    sentences = (_verdict(records.entries), phrase("claims", "how_priced"), phrase("claims", "lower_bounds"))
     tables = tuple(_table(paper, [e for e in records.entries if e.method == paper]) for paper in papers)
     return Section(sentences, tables, (_figure(records, notice),))
 
@@ -47,14 +41,18 @@ def _table(paper: str, entries: list[Entry]) -> Table:
     """Inputs that all rows share stand once, below the table."""
     every = [e.facts_as(ClaimFacts).inputs for e in entries]
     shared = {k: v for k, v in every[0].items() if all(i.get(k) == v for i in every)}
-    body = []
-    for e in entries:
-        own = _listed({k: v for k, v in e.facts_as(ClaimFacts).inputs.items() if k not in shared})
-        prices = (rounded(e.epsilon_published, 2), rounded_up(e.epsilon_provable, 2), rounded(_bound(e), 2))
-        body.append((_name(e), rounded(e.epsilon), f"{e.facts_as(ClaimFacts).delta:.3g}", *prices, e.theorem, own))
-    header = ("mechanism", "ε claimed", "δ", "ε published", "ε provable", "ε at least", "why", "noise and inputs")
+    columns: dict[str, Callable[[Entry], str]] = {
+        "mechanism": lambda e: e.facts_as(ClaimFacts).mechanism,
+        "ε claimed": lambda e: rounded(e.epsilon),
+        "δ": lambda e: f"{e.facts_as(ClaimFacts).delta:.3g}",
+        "ε published": lambda e: rounded(e.epsilon_published, 2),
+        "ε provable": lambda e: rounded_up(e.epsilon_provable, 2),
+        "ε at least": lambda e: rounded(_bound(e), 2),
+        "why": lambda e: e.theorem,
+        "noise and inputs": lambda e: _listed({k: v for k, v in e.facts_as(ClaimFacts).inputs.items() if k not in shared}),
+    }
     note = f"For all rows: {_listed(shared)}. " if shared else ""
-    return Table(paper, header, tuple(body), note + "—: no such number; ∞: nothing is guaranteed.")
+    return tabulate(paper, entries, columns, note + "—: no such number; ∞: nothing is guaranteed.")
 
 
 def _listed(inputs: Mapping[str, float | str]) -> str:
@@ -88,7 +86,3 @@ def _bound(entry: Entry) -> float:
 
 def _known(value: float | None) -> bool:
     return value is not None and math.isfinite(value) and value > 0
-
-
-def _name(entry: Entry) -> str:
-    return entry.facts_as(ClaimFacts).mechanism

@@ -1,15 +1,19 @@
 """Graph classification: each row beside the row of graph sizes, the published number, and the best possible at its ε."""
 
+import functools
 import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Callable, Sequence
 
 from fedgraph.cells.facts import GraphClassificationFacts
 from fedgraph.privacy.accounting import bayes
-from fedgraph.report import attacks, beyond_accuracy, charts, plots, printed_numbers
+from fedgraph.report import attacks, charts, plots, printed_numbers
+from fedgraph.report.phrases import phrase
 from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, rounded, rounded_up
-from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver
+from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver, tabulate, tabulate_measures
 
-KINDS = ("graph_classification",)  # the tasks that this section speaks of
+PART = "graph_classification"
+KINDS = (PART,)  # the tasks that this section speaks of
 
 SIZE, SVM = "graph size", "SVM"
 LEAKS = (SIZE, "size and degrees", "constant embedding")
@@ -31,11 +35,8 @@ def build(records: Records, notice: str | None) -> Section:
         f"{facts.graphs} graphs of {facts.mean_nodes:.1f} nodes on average; {facts.partition}; "
         f"{averaged_over(folds, 'fold')} of {train} training, {validation} validation and {test} test "
         f"graphs; always answering the larger class is right for {facts.majority:.1%}.",
-        "Models are trained on the training graphs: on node labels as in the paper (atoms, secondary structures; degrees where "
-        "there are none), or on graph labels with pooled scores; only then is the model itself a classifier. The number of "
-        "nodes of every graph is public, so a release has shown something only above the rows that see sizes alone.",
-        "Gromov-Wasserstein compares distances inside a graph only. A model trained on graph labels moves all nodes of a graph "
-        "to one side together, which it cannot see; one trained on node labels spreads the nodes of a graph, which it can.",
+        phrase(PART, "trained"),
+        phrase(PART, "blind"),
         *_explained(rows),
         *(_printed_spreads(rows) if _judge(rows) == SVM else []),
         *_unsolved(rows),
@@ -43,8 +44,7 @@ def build(records: Records, notice: str | None) -> Section:
         *attacks.describe_attacks(rows, records.among),
     ]
     printed = _beside(rows) if _judge(rows) == SVM else []  # published are accuracies of support vector machines
-    beyond = beyond_accuracy.tabulate_measures(rows)
-    tables = [_accuracies(rows), *printed, *_bounds(rows), *beyond]
+    tables = [_accuracies(rows), *printed, *_bounds(rows), *tabulate_measures(rows)]
     return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
 
 
@@ -62,22 +62,13 @@ def _explained(rows: Sequence[Row]) -> list[str]:
         return []
     low, median, high = _facts(tiny[0]).graph_epsilon or (math.nan,) * 3
     bound = max(_facts(r).bayes_balanced or 0.0 for r in tiny)
-    found = [
-        f"At ε = 1/|V| a graph's release is {low:.3g}- to {high:.3g}-DP (median {median:.3g}). Then its bits are almost fair "
-        f"coins: of two equally likely graphs of one size no classifier, however clever, names the right one in more than "
-        f"{bound:.1%} of cases. What a row shows beyond that comes from the size of the matrix, which is sent in clear, or "
-        "from the model, which is not protected, or from another mechanism. It cannot come from a correct encoder.",
-    ]
+    found = [phrase(PART, "fair_coins", low=low, median=median, high=high, bound=bound)]
     for r in tiny:
         printed = printed_numbers.find(r.head.dataset, "local_dp", _facts(r).model, printed_numbers.PER_GRAPH, "accuracy")
         if printed and _judge(rows) == SVM:
             need = bayes.needed_epsilon(printed.value)
-            name, ours = _facts(r).model.upper(), r.mean("accuracy")
-            found.append(
-                f"The paper prints {printed.value:.1%} for its encoded {name} embeddings; here graph size alone gives "
-                f"{size.mean('accuracy'):.1%} and the correct encoder {ours:.1%}. On equally likely graphs of one size "
-                f"{printed.value:.1%} would need ε ≥ {need:.2f} per graph, {need / median:.0f} times the default."
-            )
+            by = {"size": size.mean("accuracy"), "ours": r.mean("accuracy"), "need": need, "times": need / median}
+            found.append(phrase(PART, "would_need", printed=printed.value, model=_facts(r).model.upper(), **by))
     return [*found, _useful(rows, size)]
 
 
@@ -92,12 +83,7 @@ def _printed_spreads(rows: Sequence[Row]) -> list[str]:
         chance = math.sqrt(printed.value * (1 - printed.value) / size)
         if printed.dataset == dataset and printed.metric == "accuracy" and printed.spread and printed.spread < 0.8 * chance:
             found.append(f"{printed.value:.4f} ± {printed.spread:.4f} (chance: {chance:.4f})")
-    if not found:
-        return []
-    return [
-        f"Over folds of {size} test graphs an accuracy a spreads by √(a(1 − a)/{size}) by chance alone. Printed with less than "
-        f"0.8 of that: {'; '.join(found)}. Those ± are not spreads over such folds; what they are is not stated."
-    ]
+    return [phrase(PART, "spreads", size=size, found="; ".join(found))] if found else []
 
 
 def _unsolved(rows: Sequence[Row]) -> list[str]:
@@ -106,11 +92,7 @@ def _unsolved(rows: Sequence[Row]) -> list[str]:
     if not counts:
         return []
     solved, pairs = sum(c[0] for c in counts), sum(c[1] for c in counts)
-    return [
-        f"Accuracy is that of the first vote ({_judge(rows)}); no support vector machine was trained. Of {pairs:,} pairs of a "
-        f"test graph and another, lower bounds showed {pairs - solved:,} ({1 - solved / pairs:.0%}) to be too far to matter; "
-        "they were not solved, and no vote depends on them."
-    ]
+    return [phrase(PART, "votes", judge=_judge(rows), pairs=pairs, spared=pairs - solved, share=1 - solved / pairs)]
 
 
 def _judge(rows: Sequence[Row]) -> str:
@@ -124,14 +106,11 @@ def _useful(rows: Sequence[Row], size: Row) -> str:
     for row in sorted((r for r in rows if _facts(r).bayes_balanced is not None), key=lambda r: r.head.epsilon):
         own = _by_seed(row)
         gaps = [own[s] - level[s] for s in own if s in level]
-        if len(gaps) > 1:
-            mean = sum(gaps) / len(gaps)
-            deviation = math.sqrt(sum((g - mean) ** 2 for g in gaps) / (len(gaps) - 1))
-            if mean > 2 * deviation / math.sqrt(len(gaps)):
-                return (
-                    f"The first useful release is {_name(row)} at ε = {rounded(row.head.epsilon)} per graph: "
-                    f"{mean:+.1%} above graph size, more than two standard errors."
-                )
+        if len(gaps) > 1 and (mean := statistics.fmean(gaps)) > 2 * statistics.stdev(gaps) / math.sqrt(len(gaps)):
+            return (
+                f"The first useful release is {_name(row)} at ε = {rounded(row.head.epsilon)} per graph: "
+                f"{mean:+.1%} above graph size, more than two standard errors."
+            )
     tried = max((r.head.epsilon for r in rows if _facts(r).bayes_balanced is not None), default=math.nan)
     if len(level) < 2:
         return f"One fold has no standard error: it does not test whether a release (up to ε = {rounded(tried)}) is of use."
@@ -155,52 +134,36 @@ def _name(row: Row) -> str:
 
 def _accuracies(rows: Sequence[Row]) -> Table:
     neighbours = sorted({m for r in rows for m in r.head.metrics if m.startswith("knn")}, key=lambda m: int(m[3:]))
-    tuned, looked_at = ([m for m in names if any(m in r.head.metrics for r in rows)] for names in (TUNED, LOOKED_AT))
-    body = []
-    for row in sorted(rows, key=lambda r: r.head.method not in LEAKS):
-        paths = row.head.paths
-        epsilon = (
-            "—" if not _facts(row).encoder else "no encoding" if math.isinf(row.head.epsilon) else rounded(row.head.epsilon)
-        )
-        scores = tuple(mean_spread(row, m) for m in ("accuracy", *tuned, *neighbours, "model", *looked_at))
-        mean = rounded(row.mean("gw_mean")) if row.values("gw_mean") else "—"
-        path = tuple(rounded_up(row.path(p), 2) if p in paths else "—" for p in ("embedding", "model"))
-        body.append(
-            (
-                _name(row),
-                epsilon,
-                *scores,
-                mean,
-                rounded(row.published),
-                *path,
-                rounded_up(row.provable, 2),
-                attacks.printed_bound(row),
-            )
-        )
-    header = (
-        "what is compared", "largest ε", _judge(rows), *(TUNED[m] for m in tuned),
-        *(f"k-NN, k = {m[3:]}" for m in neighbours), "the model itself", *(LOOKED_AT[m] for m in looked_at), "mean GW",
-        "ε published",
-        "ε provable: embedding", "ε provable: model path", "ε provable: all", "ε measured",
-    )  # fmt: skip
-    note = (
-        f"{_unit(rows)}; δ = {rows[0].head.delta:.3g}. Rows of raw data are ∞: nothing hides them. "
-        "“ε = 1/n”: each graph its own, the largest is shown. The first rows see the public sizes only (the second the "
-        "degrees, too, which are not public)."
+    tuned, looked_at = (
+        {m: title for m, title in names.items() if any(m in r.head.metrics for r in rows)} for names in (TUNED, LOOKED_AT)
     )
-    if tuned:
-        note += (
-            " “Tuned on the test graphs” picks C and γ, or the model's round, on the graphs it reports: no result, but what "
-            "that would print."
-        )
-    return Table("Accuracy and privacy", header, tuple(body), note)
-
-
-def _unit(rows: Sequence[Row]) -> str:
-    """What one ε protects; a promised degree protects a node, not the graph."""
+    scores = {"accuracy": _judge(rows)} | tuned | {m: f"k-NN, k = {m[3:]}" for m in neighbours}
+    scores |= {"model": "the model itself"} | looked_at
+    columns: dict[str, Callable[[Row], str]] = {
+        "what is compared": _name,
+        "largest ε": _largest,
+        **{title: functools.partial(mean_spread, metric=metric) for metric, title in scores.items()},
+        "mean GW": lambda r: rounded(r.mean("gw_mean")),
+        "ε published": lambda r: rounded(r.published),
+        "ε provable: embedding": functools.partial(_path, path="embedding"),
+        "ε provable: model path": functools.partial(_path, path="model"),
+        "ε provable: all": lambda r: rounded_up(r.provable, 2),
+        "ε measured": attacks.printed_bound,
+    }
     of_nodes = [_name(r) for r in rows if r.head.protection and r.head.protection.unit.value == "node"]
-    words = "Unit: one graph of known size"
-    return words + (f", but one node, at the promised degree, in {' and '.join(of_nodes)}" if of_nodes else "")
+    unit = "Unit: one graph of known size"  # a promised degree protects a node, not the graph
+    unit += f", but one node, at the promised degree, in {' and '.join(of_nodes)}" if of_nodes else ""
+    note = phrase(PART, "table", unit=unit, delta=rows[0].head.delta) + (f" {phrase(PART, 'tuned')}" if tuned else "")
+    return tabulate("Accuracy and privacy", sorted(rows, key=lambda r: r.head.method not in LEAKS), columns, note)
+
+
+def _largest(row: Row) -> str:
+    clear = "no encoding" if math.isinf(row.head.epsilon) else rounded(row.head.epsilon)
+    return clear if _facts(row).encoder else "—"
+
+
+def _path(row: Row, path: str) -> str:
+    return rounded_up(row.path(path), 2) if path in row.head.paths else "—"
 
 
 def _beside(rows: Sequence[Row]) -> list[Table]:
@@ -217,38 +180,24 @@ def _beside(rows: Sequence[Row]) -> list[Table]:
             printed = printed_numbers.find(row.head.dataset, method, variant, epsilon, "accuracy")
             if printed is None or not row.values(metric):
                 continue
-            mean = row.mean(metric)
-            errors = printed_numbers.in_standard_errors(mean, row.deviation(metric), len(row.values(metric)), printed.value)
             name = f"the {facts.label} itself" if metric == "model" else _name(row)
-            away = "—" if errors is None else f"{errors:+.1f}"
-            spread_printed = f"{printed.value:.4f} ± {printed.spread:.4f}"
-            body.append((name, mean_spread(row, metric), spread_printed, f"{mean - printed.value:+.3f}", away, printed.source))
+            spread = f"{printed.value:.4f} ± {printed.spread:.4f}"
+            away = printed_numbers.compare(row, metric, printed)
+            body.append((name, mean_spread(row, metric), spread, *away, printed.source))
     header = ("row", "ours", "printed", "difference", "in standard errors", "source")
-    note = "Standard errors of our mean over folds; how many repetitions the printed ± stands for is not stated."
-    return [Table("Beside the published numbers", header, tuple(body), note)] if body else []
+    return [Table("Beside the published numbers", header, tuple(body), phrase(PART, "beside"))] if body else []
 
 
 def _bounds(rows: Sequence[Row]) -> list[Table]:
-    body = []
-    for row in rows:
-        facts = _facts(row)
-        if facts.graph_epsilon is not None:
-            low, median, high = facts.graph_epsilon
-            limits = (f"{facts.bayes_balanced:.3f}", f"{facts.bayes_given_size:.3f}")
-            body.append((_name(row), f"{low:.3g} / {median:.3g} / {high:.3g}", *limits, mean_spread(row, "accuracy")))
-    header = (
-        "release",
-        "ε of a graph: least / median / largest",
-        "bound, size given, classes balanced",
-        "bound, size included",
-        "measured",
-    )
-    note = (
-        "Bounds on any classifier of the release: e^ε/(1 + e^ε) averaged over graphs; with sizes included, an oracle that "
-        "knows the share of classes at every size of this collection (fitted to it, so optimistic). A measured value above the "
-        "first bound shows what size and the unprotected model give away."
-    )
-    return [Table("What the release can show at most", header, tuple(body), note)] if body else []
+    limited = [row for row in rows if _facts(row).graph_epsilon is not None]
+    columns: dict[str, Callable[[Row], str]] = {
+        "release": _name,
+        "ε of a graph: least / median / largest": lambda r: " / ".join(f"{e:.3g}" for e in _facts(r).graph_epsilon or ()),
+        "bound, size given, classes balanced": lambda r: f"{_facts(r).bayes_balanced:.3f}",
+        "bound, size included": lambda r: f"{_facts(r).bayes_given_size:.3f}",
+        "measured": functools.partial(mean_spread, metric="accuracy"),
+    }
+    return [tabulate("What the release can show at most", limited, columns, phrase(PART, "bounds"))] if limited else []
 
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
@@ -270,8 +219,4 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         clear = [r for r in rows if _facts(r).label == model and math.isinf(r.head.epsilon)]
         levels = [*fixed, *(("no encoding", r.mean("accuracy")) for r in clear)]
         panels.append(charts.Panel(f"GW of {model} embedding", f"{_judge(rows)} test accuracy", tuple(lines), tuple(levels)))
-    caption = (
-        "Accuracy against ε under both readings: as a budget (multi-bit) and as a standard deviation (as coded). The leftmost "
-        "ε is the largest 1/|V|. Dashed: rows that see no embedding, and the embedding in clear."
-    )
-    return charts.draw(f"{records.name}-accuracy", caption, panels, notice)
+    return charts.draw(f"{records.name}-accuracy", phrase(PART, "figure"), panels, notice)

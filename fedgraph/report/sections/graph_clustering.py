@@ -1,20 +1,22 @@
 """Graph clustering: scores against ε beside the size-only row, the distance matrix, a map of the clusters."""
 
+import functools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.report import attacks, charts, plots
+from fedgraph.report.phrases import phrase
 from fedgraph.report.report_rows import Row, group_rows, mean_spread, rounded, rounded_up
-from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver
+from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver, tabulate
 
 KINDS = ("graph_clustering",)  # the tasks that this section speaks of
 
-METRICS = ("ari", "nmi", "purity", "silhouette")
+METRICS = {"ari": "ARI", "nmi": "NMI", "purity": "purity", "silhouette": "silhouette", "spectral_ari": "ARI, spectral"}
 ASKED = {"accuracy": "accuracy, SVM", "knn5": "accuracy, 5 nearest"}
 HOW = {"gw": "GW", "fgw": "FGW", "mean": "distance of mean rows", "histogram": "distance of histograms"}
 
@@ -28,8 +30,7 @@ def build(records: Records, notice: str | None) -> Section:
         f"{facts.clients} clients ({facts.partition}), {facts.mean_nodes:.2f} nodes and {facts.mean_edges:.2f} "
         f"edges on average; {seeds} seed{'s' if seeds > 1 else ''}. Scores compare clusters with the label of each centre "
         "node, which the simulator knows and the server does not.",
-        "The number of nodes of every released graph is public, so a release has shown something only above the rows "
-        "“graph size” and “constant embedding” (the encoder on ½ everywhere). “size and degrees” is raw data: its ε is ∞.",
+        phrase("graph_clustering", "sizes"),
         *describe_solver([e.facts_as(GraphClusteringFacts).solver for e in records.entries]),
         *attacks.describe_attacks(rows, records.among),
     )
@@ -37,29 +38,30 @@ def build(records: Records, notice: str | None) -> Section:
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    body = []
-    asked = [m for m in ("accuracy", "knn5") if any(m in r.entries[0].metrics for r in rows)]
-    for row in rows:
-        paths = row.head.paths
-        embedding = rounded_up(row.path("embedding"), 2) if "embedding" in paths else "—"
-        model = rounded_up(row.path("model"), 2) if "model" in paths else "nothing sent" if paths else "—"
-        target = "none" if not paths else "no noise" if math.isinf(row.head.epsilon) else rounded(row.head.epsilon)
-        scores = tuple(mean_spread(row, m) for m in (*METRICS, "spectral_ari", *asked))
-        prices = (rounded(row.published, 2), embedding, model, rounded_up(row.provable, 2), attacks.printed_bound(row))
-        body.append((_name(row), row.protection.unit.value, target, *scores, *prices))
-    header = (
-        "what is released", "unit", "target ε", "ARI", "NMI", "purity", "silhouette", "ARI, spectral",
-        *(ASKED[m] for m in asked), "ε published", "ε provable: embedding", "ε provable: model path", "ε provable: all",
-        "ε measured",
-    )  # fmt: skip
-    note = (
-        "“ε = 1/n”: each graph its own, the largest is shown. Unit graph: all of one client. Unit node: ego-networks overlap, "
-        "and the worst node's loss is the sum over all clients that hold it. With FedAvg in clear the target is each graph's, "
-        "as published, and leaves the updates out; elsewhere it covers everything that is released. "
-    )
-    if asked:
-        note += "Accuracies: five folds; the labels of the other four are given to the server."
-    return Table("Clusters and privacy", header, tuple(body), note)
+    asked = {m: title for m, title in ASKED.items() if any(m in r.head.metrics for r in rows)}
+    columns: dict[str, Callable[[Row], str]] = {
+        "what is released": _name,
+        "unit": lambda r: r.protection.unit.value,
+        "target ε": _target,
+        **{title: functools.partial(mean_spread, metric=metric) for metric, title in (METRICS | asked).items()},
+        "ε published": lambda r: rounded(r.published, 2),
+        "ε provable: embedding": lambda r: rounded_up(r.path("embedding"), 2) if "embedding" in r.head.paths else "—",
+        "ε provable: model path": _model_path,
+        "ε provable: all": lambda r: rounded_up(r.provable, 2),
+        "ε measured": attacks.printed_bound,
+    }
+    note = phrase("graph_clustering", "table") + " " + (phrase("graph_clustering", "asked") if asked else "")
+    return tabulate("Clusters and privacy", rows, columns, note)
+
+
+def _target(row: Row) -> str:
+    return "none" if not row.head.paths else "no noise" if math.isinf(row.head.epsilon) else rounded(row.head.epsilon)
+
+
+def _model_path(row: Row) -> str:
+    if "model" in row.head.paths:
+        return rounded_up(row.path("model"), 2)
+    return "nothing sent" if row.head.paths else "—"
 
 
 def _name(row: Row) -> str:
@@ -80,14 +82,13 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
 
     panels = []
     for metric in ("ari", "nmi", "purity"):
-        lines = []
-        for variant in dict.fromkeys(_encoder(r) for r in encoded):
-            own = [r for r in encoded if _encoder(r) == variant]
-            lines.append(charts.over_budgets(variant, own, metric))
+        lines = [
+            charts.over_budgets(variant, [r for r in encoded if _encoder(r) == variant], metric)
+            for variant in dict.fromkeys(map(_encoder, encoded))
+        ]
         levels = (("graph size only", size_only.mean(metric)),) if size_only else ()
         panels.append(charts.Panel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
-    caption = "Clustering scores against the ε of each encoded graph (∞: no encoding). Dashed: graph size alone."
-    found = [*charts.draw(f"{records.name}-scores", caption, panels, notice, height=3.6)]
+    found = [*charts.draw(f"{records.name}-scores", phrase("graph_clustering", "figure"), panels, notice, height=3.6)]
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         by_geometry = entry.facts_as(GraphClusteringFacts).how == "gw"
         if "distances" in arrays and by_geometry and (math.isinf(entry.epsilon) or entry.epsilon == encoded[0].head.epsilon):

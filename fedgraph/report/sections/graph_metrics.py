@@ -8,6 +8,7 @@ from scipy.stats import spearmanr
 
 from fedgraph.cells.facts import GraphMetricsFacts
 from fedgraph.report import plots
+from fedgraph.report.phrases import phrase
 from fedgraph.report.report_rows import Row, group_rows, mean_spread, rounded
 from fedgraph.report.sections.base import Records, Section, Table
 
@@ -31,9 +32,7 @@ def build(records: Records, notice: str | None) -> Section:
         *_moved(rows),
     ]
     if not any(r.head.method == GED for r in rows):
-        sentences.append(
-            "The graph edit distance is left out: its exact search takes exponential time, too long for these graphs."
-        )
+        sentences.append(phrase("graph_metrics", "no_edit_distance"))
     tables = (_pairs(rows, arrays), _edits(rows))
     return Section(tuple(sentences), tables, _figures(records, rows, arrays, notice))
 
@@ -105,9 +104,7 @@ def _pairs(rows: Sequence[Row], arrays: Arrays) -> Table:
         kin = rounded(float(np.mean(ties))) if ties else "—"
         body.append((str(row.head.method), mean_spread(row, "pairs_median"), mean_spread(row, "pairs_mean"), rank, kin))
     header = ("distance", "median", "mean", "rank correlation with GED", "same label / other label")
-    note = "Last column: mean distance of graphs with one label over that of graphs with two; below 1 it tells labels apart."
-    note += " “graph size” is (n − n′)²: what public sizes alone tell."
-    return Table("Pairs of graphs", header, tuple(body), note)
+    return Table("Pairs of graphs", header, tuple(body), phrase("graph_metrics", "pairs"))
 
 
 def _edits(rows: Sequence[Row]) -> Table:
@@ -143,9 +140,9 @@ def _figures(records: Records, rows: Sequence[Row], arrays: Arrays, notice: str 
         for ax, row in zip(axes, rows, strict=True):
             shown = arrays[row.head.method, 0]["distances"][: len(sizes), : len(sizes)]
             ax.imshow(shown, cmap="viridis")
-            for i, j in np.ndindex(*shown.shape):
-                dark = shown[i, j] < 0.6 * max(float(shown.max()), 1e-12)
-                ax.text(j, i, f"{shown[i, j]:.2g}", ha="center", va="center", fontsize=8, color="white" if dark else "black")
+            for (i, j), value in np.ndenumerate(shown):
+                colour = "white" if value < 0.6 * max(float(shown.max()), 1e-12) else "black"
+                ax.text(j, i, f"{value:.2g}", ha="center", va="center", fontsize=8, color=colour)
             ticks = range(len(sizes)), [str(k + 1) for k in range(len(sizes))]
             ax.set_xticks(*ticks)
             ax.set_yticks(*ticks)
@@ -165,12 +162,5 @@ def _figures(records: Records, rows: Sequence[Row], arrays: Arrays, notice: str 
     return (
         plots.draw(f"{records.name}-graphs", "The first graphs of the first repetition.", len(sizes), graphs, notice, 2.8),
         plots.draw(f"{records.name}-matrices", "Their distances (Figure 11).", len(rows), matrices, notice, 4.2),
-        plots.draw(
-            f"{records.name}-edits",
-            "Discrepancy after one edge or node is edited (Figure 12); dashed: the median between different graphs.",
-            len(moved),
-            boxes,
-            notice,
-            4.2,
-        ),
+        plots.draw(f"{records.name}-edits", phrase("graph_metrics", "edits"), len(moved), boxes, notice, 4.2),
     )

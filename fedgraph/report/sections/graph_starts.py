@@ -2,12 +2,13 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fedgraph.cells.facts import GraphStartsFacts
 from fedgraph.report import charts, plots
+from fedgraph.report.phrases import phrase
 from fedgraph.report.report_rows import Row, averaged_over, group_rows, rounded
-from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.sections.base import Records, Section, Table, tabulate
 
 KINDS = ("graph_starts",)  # the tasks that this section speaks of
 
@@ -47,21 +48,16 @@ def standard_error(values: Sequence[float]) -> float:
 def _answer(named: dict[str, Row]) -> list[str]:
     product, nudged = named["product"], named["nudged"]
     saddles, aside = nudged.mean("lower"), standard_error(nudged.values("lower"))
-    found = [
-        "Are the ends of the published descent saddle points? A nudge of 1 % towards a random vertex and a further descent end "
-        f"lower for {saddles:.1%} ± {aside:.1%} of the pairs. The others stay where they are: local minima, as far as one "
-        "random direction can tell.",
-    ]
+    found = [phrase("graph_starts", "saddles", share=f"{saddles:.1%} ± {aside:.1%}")]
     alone, beside = (
-        [r for r in named.values() if _noise(r) is not None and _with_product(r) == both] for both in (False, True)
+        [r for r in named.values() if _facts(r).noise is not None and _facts(r).with_product == both] for both in (False, True)
     )
     lower = [r for r in alone if r.mean("noised_objective") < product.mean("objective")]
     if lower:
-        listed = ", ".join(f"{r.mean('noised_objective'):.4g} at {_level(r)}" for r in lower)
+        listed = ", ".join(f"{r.mean('noised_objective'):.4g} at {_facts(r).noise:g}" for r in lower)
         found.append(
             f"The dip of Figure 5 is there: the mean optimal value of the noised problem is {listed}, against "
-            f"{product.mean('objective'):.4g} in clear. But that is another problem, whose distances the noise has changed. "
-            "Whether noise found a better coupling shows only in the value of the clear problem, below."
+            f"{product.mean('objective'):.4g} in clear. {phrase('graph_starts', 'dip')}"
         )
     for tried, rival in ((alone, "two random"), (alone, "product, one random"), (beside, "product, two random")):
         found.append(_against(tried, named[rival]))
@@ -77,35 +73,22 @@ def _against(noisy: Sequence[Row], rival: Row) -> str:
         "noise ends lower" if mean > 2 * error else "the random vertices end lower" if mean < -2 * error else "no difference"
     )
     own = standard_error(best.values("gain"))
-    both = " together with p qᵀ" if _with_product(best) else ""
+    both = " together with p qᵀ" if _facts(best).with_product else ""
     sure = "" if abs(mean) <= 2 * error else ", by more than two standard errors"
     theirs = f"{rival.mean('gain'):+.2%} ± {standard_error(rival.values('gain')):.2%}"
     return (
-        f"Noise of standard deviation {_level(best)}{both}, the best level tried, gains {best.mean('gain'):+.2%} ± {own:.2%} "
-        f"over p qᵀ in {_facts(best).descents} descents; the start “{WORDS[str(rival.head.variant)]}”, with "
+        f"Noise of standard deviation {_facts(best).noise:g}{both}, the best level tried, gains {best.mean('gain'):+.2%} ± "
+        f"{own:.2%} over p qᵀ in {_facts(best).descents} descents; the start “{WORDS[str(rival.head.variant)]}”, with "
         f"{_facts(rival).descents}, gains {theirs}. Difference {mean:+.2%} ± {error:.2%}: {verdict}{sure}."
     )
-
-
-def _noise(row: Row) -> float | None:
-    """Standard deviation of the noise in the start, if there is any."""
-    return _facts(row).noise
-
-
-def _with_product(row: Row) -> bool:
-    return _facts(row).with_product
-
-
-def _level(row: Row) -> str:
-    return f"{_noise(row):g}"
 
 
 def _name(row: Row) -> str:
     name = str(row.head.variant)
     if name in WORDS:
         return WORDS[name]
-    both = "from p qᵀ, and " if _with_product(row) else ""
-    return f"{both}from the coupling that solves the problem noised by {_level(row)}"
+    both = "from p qᵀ, and " if _facts(row).with_product else ""
+    return f"{both}from the coupling that solves the problem noised by {_facts(row).noise:g}"
 
 
 def _with_error(row: Row, metric: str, scale: float = 1.0, digits: int = 4) -> str:
@@ -115,30 +98,24 @@ def _with_error(row: Row, metric: str, scale: float = 1.0, digits: int = 4) -> s
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    body = []
-    for row in sorted(rows, key=lambda r: _facts(r).descents):
-        shares = (_with_error(row, "lower", 100, 1), _with_error(row, "higher", 100, 1))
-        values = (
-            _with_error(row, "objective"),
-            _with_error(row, "gain", 100, 2),
-            *shares,
-            _with_error(row, "noised_objective"),
-        )
-        body.append((_name(row), str(_facts(row).descents), *values, rounded(row.mean("iterations"), 1)))
-    header = (
-        "start", "descents", "mean GW, clear problem", "gain, %", "lower, % of pairs", "higher, % of pairs",
-        "mean GW, noised problem", "iterations",
-    )  # fmt: skip
-    note = (
-        "± one standard error over repetitions. A descent counts once, whichever problem it is on. Raw data: no ε is claimed."
-    )
-    return Table("Where descents end", header, tuple(body), note)
+    columns: dict[str, Callable[[Row], str]] = {
+        "start": _name,
+        "descents": lambda r: str(_facts(r).descents),
+        "mean GW, clear problem": lambda r: _with_error(r, "objective"),
+        "gain, %": lambda r: _with_error(r, "gain", 100, 2),
+        "lower, % of pairs": lambda r: _with_error(r, "lower", 100, 1),
+        "higher, % of pairs": lambda r: _with_error(r, "higher", 100, 1),
+        "mean GW, noised problem": lambda r: _with_error(r, "noised_objective"),
+        "iterations": lambda r: rounded(r.mean("iterations"), 1),
+    }
+    ordered = sorted(rows, key=lambda r: _facts(r).descents)
+    return tabulate("Where descents end", ordered, columns, phrase("graph_starts", "table"))
 
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
     named = {str(r.head.variant): r for r in rows}
-    levels = sorted({noise for r in rows if (noise := _noise(r)) is not None})
-    by_level = {(_noise(r), _with_product(r)): r for r in rows}
+    levels = sorted({noise for r in rows if (noise := _facts(r).noise) is not None})
+    by_level = {(_facts(r).noise, _facts(r).with_product): r for r in rows}
     noisy, joined = ([by_level[level, beside] for level in levels] for beside in (False, True))
 
     def line(label: str, metric: str, shown: Sequence[Row]) -> charts.Series:
@@ -155,8 +132,4 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         charts.Panel("mean GW", "mean discrepancy", both, clear, across),
         charts.Panel("gain over p qᵀ, clear problem", "gain", gains, rivals, across),
     )
-    caption = (
-        "Left: the noised problem's own optimal value, as the paper plots it, and what its coupling is worth in clear. "
-        "Right: the gain over the published start, dashed: random vertices with as many descents. Bars: one standard error."
-    )
-    return charts.draw(f"{records.name}-starts", caption, panels, notice)
+    return charts.draw(f"{records.name}-starts", phrase("graph_starts", "figure"), panels, notice)

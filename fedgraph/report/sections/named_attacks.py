@@ -1,8 +1,8 @@
 """Attacks by name: what each found on each row, one picture with the limit that ε sets, and who is at risk."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,10 +11,12 @@ from matplotlib.axes import Axes
 from fedgraph.audit import one_run, operating_points
 from fedgraph.cells.facts import NamedAttack, NodesAtRisk
 from fedgraph.report import plots
-from fedgraph.report.attacks import CONFIDENCE, num_bounds
+from fedgraph.report.attacks import CONFIDENCE, describe_cell, num_bounds
+from fedgraph.report.phrases import phrase
 from fedgraph.report.report_rows import Row, group_rows, lower_bound, rounded, rounded_up
-from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.sections.base import Records, Section, Table, tabulate
 
+PART = "named_attacks"
 KINDS = ("node_classification",)  # the tasks that this section speaks of
 
 
@@ -56,14 +58,16 @@ def build(records: Records, notice: str | None) -> Section:
     if not told and not rows:
         return Section((), (), ())
     among = max(records.among, num_bounds(rows))
-    sentences = [*refuted(told, among), *_what_they_mean(told, among), *_refused(rows)]
+    bounded = sum(bool(t.counts) for t in told)
+    means = phrase(PART, "meaning", many=len(told), bounded=bounded, confidence=CONFIDENCE, among=among)
+    sentences = [*refuted(told, among), means, *_refused(rows)]
     tables = [_table(told), _descriptions(told)] if told else []
     figures = [_advantage(records, told, notice)] if any(t.one.comparable for t in told) else []
     risks = [(r, r.head.facts.named.risk) for r in rows if r.head.facts.named and r.head.facts.named.risk]
     if risks:
         tables.append(_risk_table(risks))
         figures.append(_risk_figure(records, risks, notice))
-        sentences.append(_risk_words(risks))
+        sentences.append(phrase(PART, "risk", runs=risks[0][1].runs))
     return Section(tuple(sentences), tuple(tables), tuple(figures))
 
 
@@ -86,28 +90,14 @@ def refuted(told: Sequence[AttackedRow], among: int) -> list[str]:
     for t in (t for t in told if t.counts and t.one.comparable):
         sure = t.epsilon(one_run.ALPHA / among)
         if sure is not None and sure > t.row.provable:
-            seeds = ", ".join(str(e.seed) for e in t.row.entries)
             tried = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in t.counts)
-            where = f"task {t.row.head.task}, data set {t.row.head.dataset}, trust {t.row.head.world.words}"
             found.append(
                 f"CONTRADICTION: {t.one.attack} shows ε ≥ {rounded(sure, 3)} for {_name(t.row)}, whose provable ε is "
                 f"{rounded_up(t.row.provable, 3)} ({tried}; δ = {t.row.head.delta:.3g}; the error of {one_run.ALPHA:g} is "
                 f"divided among {among} bounds). A proof or its code is wrong. To repeat it, run the scenario that stands "
-                f"beside this report again: {where}, noise chosen for the {t.row.head.calibrated_by} ε, seed {seeds}; versions "
-                "and machine are in environment.json."
+                f"beside this report again: {describe_cell(t.row)}; versions and machine are in environment.json."
             )
     return found
-
-
-def _what_they_mean(told: Sequence[AttackedRow], among: int) -> list[str]:
-    bounded = sum(bool(t.counts) for t in told)
-    return [
-        f"{len(told)} attacks by name were run. Each was run on a model that was trained for it: half of the units in "
-        "question, by fair coins, took part. The attacker's shadow models are the same plan with other coins. "
-        f"{bounded} of them give a lower bound on ε at {CONFIDENCE} confidence, each for itself; a contradiction is claimed "
-        f"only where it holds with the error divided among all {among} bounds of this report that are held against a price. "
-        "AUC and TPR bound nothing. A low value proves nothing: another attack may do better."
-    ]
 
 
 def _refused(rows: Sequence[Row]) -> list[str]:
@@ -122,44 +112,54 @@ def _refused(rows: Sequence[Row]) -> list[str]:
 
 
 def _table(told: Sequence[AttackedRow]) -> Table:
-    body = []
-    for t in sorted(told, key=lambda t: (t.one.attack, t.row.head.epsilon)):
-        lower, published = t.epsilon(), [v.more.get("auc_published") for v in t.every]
-        rates = tuple(f"{rate:.1%}" for rate in t.tpr)
-        theirs = "—" if published[0] is None else f"{np.mean([p for p in published if p is not None]):.3f}"
-        cosine = t.one.more.get("cosine")
-        shown = theirs if cosine is None else f"cosine {np.mean([v.more['cosine'] for v in t.every]):.3f}"
-        values = (f"{np.mean([v.auc for v in t.every]):.3f}", *rates, f"{t.advantage:.3f}", _limit(t), shown)
-        told_of = "—" if lower is None else rounded(math.floor(100 * lower) / 100, 2)
-        told_of += "" if t.one.comparable or lower is None else "*"
-        prices = (rounded(t.row.published, 2), rounded_up(t.row.provable, 2), told_of)
-        body.append((t.one.attack, _name(t.row), t.row.head.world.words, *prices, *values))
-    low = [f"TPR at {rate:.1%} FPR" for rate in operating_points.LOW_RATES]
-    header = (
-        "attack", "row", "trust", "ε published", "ε provable", "ε at least", "AUC", *low, "advantage", "limit",
-        "as published",
-    )  # fmt: skip
-    note = (
-        "limit: the largest expected advantage (TPR − FPR) at the provable ε and δ. as published: AUC of the paper's own "
-        "game, edges against pairs that never had one, where no coin decides; or the cosine of told and true shares. "
-        "*: the bound is under another relation, or of answers that the guarantee does not cover, and is not held against "
-        "the provable ε. —: no theorem turns it into an ε."
-    )
-    return Table("Attacks by name", header, tuple(body), note)
+    rates = {
+        f"TPR at {rate:.1%} FPR": lambda t, place=place: f"{t.tpr[place]:.1%}"
+        for place, rate in enumerate(operating_points.LOW_RATES)
+    }
+    columns: dict[str, Callable[[AttackedRow], str]] = {
+        "attack": lambda t: t.one.attack,
+        "row": lambda t: _name(t.row),
+        "trust": lambda t: t.row.head.world.words,
+        "ε published": lambda t: rounded(t.row.published, 2),
+        "ε provable": lambda t: rounded_up(t.row.provable, 2),
+        "ε at least": _at_least,
+        "AUC": lambda t: f"{np.mean([v.auc for v in t.every]):.3f}",
+        **rates,
+        "advantage": lambda t: f"{t.advantage:.3f}",
+        "limit": lambda t: _mean([v.limit for v in t.every]),
+        "as published": _as_published,
+    }
+    ordered = sorted(told, key=lambda t: (t.one.attack, t.row.head.epsilon))
+    return tabulate("Attacks by name", ordered, columns, phrase(PART, "table"))
+
+
+def _at_least(told: AttackedRow) -> str:
+    lower = told.epsilon()
+    return "—" if lower is None else rounded(math.floor(100 * lower) / 100, 2) + ("" if told.one.comparable else "*")
+
+
+def _as_published(told: AttackedRow) -> str:
+    if told.one.more.get("cosine") is None:
+        return _mean([v.more.get("auc_published") for v in told.every])
+    return f"cosine {_mean([v.more['cosine'] for v in told.every])}"
+
+
+def _mean(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{np.mean(known):.3f}" if known else "—"
 
 
 def _descriptions(told: Sequence[AttackedRow]) -> Table:
     """Once for each attack: who can do it, what is told from what, what the attacker must know, who described it."""
-    body: dict[tuple[str, ...], None] = {}
-    for t in sorted(told, key=lambda t: str(t.one.attack)):
-        sees = t.one.viewer if t.one.answers == "viewer" else "others, who see answers"
-        body[str(t.one.attack), str(sees), str(t.one.what), str(t.one.needs), str(t.one.reference)] = None
-    return Table("What each attack is", ("attack", "viewer", "told", "needs", "reference"), tuple(body))
-
-
-def _limit(told: AttackedRow) -> str:
-    found = [v.limit for v in told.every if v.limit is not None]
-    return f"{np.mean(found):.3f}" if found else "—"
+    columns: dict[str, Callable[[NamedAttack], str]] = {
+        "attack": lambda one: one.attack,
+        "viewer": lambda one: one.viewer if one.answers == "viewer" else "others, who see answers",
+        "told": lambda one: one.what,
+        "needs": lambda one: one.needs,
+        "reference": lambda one: one.reference,
+    }
+    found = tabulate("What each attack is", [t.one for t in sorted(told, key=lambda t: t.one.attack)], columns)
+    return replace(found, rows=tuple(dict.fromkeys(found.rows)))
 
 
 def _advantage(records: Records, told: Sequence[AttackedRow], notice: str | None) -> plots.Figure:
@@ -192,39 +192,25 @@ def _advantage(records: Records, told: Sequence[AttackedRow], notice: str | None
         axes[0].legend(frameon=False, fontsize=7, loc="upper left")
         axes[0].grid(alpha=0.25)
 
-    caption = (
-        "Each point is one attack on one row; the line is the largest expected advantage at that ε and the largest δ here, for "
-        "any mechanism, and dashed where all that is released carries Gaussian noise. "
-        "The advantage is the best over all thresholds, so chance puts it a little above zero, and now and then above the line."
-    )
-    return plots.draw(f"{records.name}-advantage", caption, 1, paint, notice, 4.6)
-
-
-def _risk_words(risks: Sequence[tuple[Row, NodesAtRisk]]) -> str:
-    return (
-        "Who is at risk: for each real node, in how many runs LiRA named its coin right, when each run is attacked with all "
-        f"the others as shadows ({risks[0][1].runs} runs). Nodes that are always named right are at risk, whatever the "
-        "average is; the column “by luck” is what the same attack finds with coins drawn anew. It describes people, and "
-        "bounds no ε."
-    )
+    return plots.draw(f"{records.name}-advantage", phrase(PART, "advantage"), 1, paint, notice, 4.6)
 
 
 def _risk_table(risks: Sequence[tuple[Row, NodesAtRisk]]) -> Table:
-    body = []
-    for row, risk in risks:
-        shares = (f"{risk.mean:.3f}", f"{risk.always_found:.2%}", f"{risk.always_by_luck:.2%}")
-        groups = (_groups(risk.by_degree), _groups(risk.by_rarity), _groups(risk.by_unlike))
-        ranks = tuple(f"{rank:+.2f}" for rank in (risk.rank_degree, risk.rank_rarity, risk.rank_unlike))
-        body.append((_name(row), row.head.world.words, rounded_up(row.provable, 2), *shares, *groups, *ranks))
-    header = (
-        "row", "trust", "ε provable", "mean", "always found", "by luck", "by degree", "by rarity of the label",
-        "by share of unlike neighbours", "rank: degree", "rank: rarity", "rank: unlike",
-    )  # fmt: skip
-    note = (
-        "mean: share of runs in which the attacker said rightly whether a node took part; ½ is guessing. Groups "
-        "of about equal size: range → that share. Rarity: − log of the label's share. rank: Spearman's correlation."
-    )
-    return Table("Who is at risk", header, tuple(body), note)
+    columns: dict[str, Callable[[tuple[Row, NodesAtRisk]], str]] = {
+        "row": lambda one: _name(one[0]),
+        "trust": lambda one: one[0].head.world.words,
+        "ε provable": lambda one: rounded_up(one[0].provable, 2),
+        "mean": lambda one: f"{one[1].mean:.3f}",
+        "always found": lambda one: f"{one[1].always_found:.2%}",
+        "by luck": lambda one: f"{one[1].always_by_luck:.2%}",
+        "by degree": lambda one: _groups(one[1].by_degree),
+        "by rarity of the label": lambda one: _groups(one[1].by_rarity),
+        "by share of unlike neighbours": lambda one: _groups(one[1].by_unlike),
+        "rank: degree": lambda one: f"{one[1].rank_degree:+.2f}",
+        "rank: rarity": lambda one: f"{one[1].rank_rarity:+.2f}",
+        "rank: unlike": lambda one: f"{one[1].rank_unlike:+.2f}",
+    }
+    return tabulate("Who is at risk", risks, columns, phrase(PART, "risk_table"))
 
 
 def _groups(groups: Sequence[Sequence[float]]) -> str:
@@ -249,10 +235,7 @@ def _risk_figure(records: Records, risks: Sequence[tuple[Row, NodesAtRisk]], not
             ax.title.set_fontsize(8)
             ax.legend(frameon=False, fontsize=7)
 
-    caption = (
-        "Who is at risk: how many real nodes there are for each share of runs in which the attacker said rightly whether the "
-        "node took part; the line is what the same attack gets by luck, with coins drawn anew."
-    )
+    caption = phrase(PART, "risk_figure")
     if len(risks) > len(shown):
         caption += f" The first {len(shown)} of {len(risks)} rows; the table has all."
     return plots.draw(f"{records.name}-risk", caption, len(shown), paint, notice, 3.2)

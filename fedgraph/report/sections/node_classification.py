@@ -1,7 +1,8 @@
 """Node classification: accuracy against ε, one line for each level of trust."""
 
 import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,13 +11,15 @@ from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
-from fedgraph.report import accuracy_curves, attacks, beyond_accuracy, charts, plots, printed_numbers, traffic
+from fedgraph.report import attacks, charts, plots, printed_numbers
+from fedgraph.report.phrases import phrase
 from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, rounded, rounded_up
-from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.result_files import curve_of
+from fedgraph.report.sections.base import Records, Section, Table, describe_majority, tabulate, tabulate_measures
 from fedgraph.worlds.world import Kind
 
-KINDS = ("node_classification",)  # the tasks that this section speaks of
-
+PART = "node_classification"
+KINDS = (PART,)  # the tasks that this section speaks of
 
 ASKED = {
     "inductive": "on the public test graph",
@@ -24,12 +27,6 @@ ASKED = {
     "transductive": "on the unlabelled nodes of the graph whose edges are private (features and labels are public)",
     "inductive-edges": "on the public test graph (of the training graph, only the edges are private)",
 }
-
-
-PARTS = (
-    "The graph was cut into nine balanced parts; seven train, one tests, one is dropped (the split of DPAR's released code). "
-    "Parts are communities: training and test differ in their classes, and the test graph keeps most of its edges."
-)
 
 
 def build(records: Records, notice: str | None) -> Section:
@@ -42,13 +39,14 @@ def build(records: Records, notice: str | None) -> Section:
     where = ASKED[protocol]
     if protocol == "inductive" and known != "test-graph":
         where = "of private test nodes, each from its own row"
+    where = where.replace("nodes", f"{facts.one}s")
     sentences = [
-        f"{facts.train_nodes} training nodes; test accuracy {where}, {averaged_over(seeds)}.",
-        *beyond_accuracy.describe_majority(rows),
+        f"{facts.train_nodes} training {facts.one}s; test accuracy {where}, {averaged_over(seeds)}.",
+        *describe_majority(rows),
         *([] if known == "test-graph" else [f"Public: {known}."]),
     ]
     if facts.split == "parts":
-        sentences.append(PARTS)
+        sentences.append(phrase(PART, "parts"))
     if (facts.clients or 0) > 1:
         shared = facts.cut_edges_shared
         known = "are known to both, and protected at both ends" if shared else "are held by nobody"
@@ -56,16 +54,16 @@ def build(records: Records, notice: str | None) -> Section:
             f"Federated: {facts.clients} disjoint clients ({facts.partition}); {facts.cut_edges} edges run "
             f"between clients and {known}."
         )
-    sentences += traffic.describe_traffic(every)
+    sentences += describe_traffic(every)
     sentences += attacks.describe_attacks(rows, records.among)
     tables = [
         _accuracies(rows),
-        *beyond_accuracy.tabulate_measures(rows),
+        *tabulate_measures(rows),
         *_best_edge_level(rows),
         *_against_papers(rows),
         _privacy(rows, records.among),
     ]
-    grown = accuracy_curves.figures(records.name, records.entries, notice)
+    grown = _curves(records.name, records.entries, notice)
     figures = (*_figures(records, rows, notice), *grown, *_maps(records, notice))
     return Section(tuple(sentences), tuple(tables), figures)
 
@@ -74,8 +72,8 @@ def _accuracies(rows: Sequence[Row]) -> Table:
     """Learner × setting down, budget across."""
     budgets = sorted({(r.head.epsilon, r.head.calibrated_by) for r in rows})
     body = []
-    for learner, world in dict.fromkeys((_name(r), r.head.world) for r in rows):
-        own = {(r.head.epsilon, r.head.calibrated_by): r for r in rows if (_name(r), r.head.world) == (learner, world)}
+    for learner, world in dict.fromkeys((r.name, r.head.world) for r in rows):
+        own = {(r.head.epsilon, r.head.calibrated_by): r for r in rows if (r.name, r.head.world) == (learner, world)}
         body.append((learner, world.trust.title, *(mean_spread(own[b], "accuracy") if b in own else "" for b in budgets)))
     readings = {reading for epsilon, reading in budgets if math.isfinite(epsilon)}
     header = tuple(
@@ -88,33 +86,26 @@ def _accuracies(rows: Sequence[Row]) -> Table:
 
 def _against_papers(rows: Sequence[Row]) -> list[Table]:
     """Our means beside printed ones, and the difference in standard errors; nothing where no paper printed any."""
-    body = []
+    found = []
     for row in rows:
-        unit = row.protection.unit.value
-        printed = printed_numbers.find(row.head.dataset, row.head.method, row.head.variant, row.head.epsilon, "accuracy", unit)
-        if printed is None:
-            continue
-        mean, values = row.mean("accuracy"), row.values("accuracy")
-        errors = printed_numbers.in_standard_errors(mean, row.deviation("accuracy"), len(values), printed.value)
-        away = "—" if errors is None else f"{errors:+.1f}"
-        prices = (rounded(row.published, 2), rounded_up(row.provable, 2))
-        ours = (mean_spread(row, "accuracy"), f"{printed.value:.4f}", f"{mean - printed.value:+.3f}", away)
-        body.append(
-            (
-                _name(row),
-                row.head.world.trust.title,
-                rounded(row.head.epsilon),
-                row.head.calibrated_by,
-                *ours,
-                *prices,
-                printed.source,
-            )
-        )
-    if not body:
-        return []
-    header = ("learner", "trust", "ε", "noise chosen for", "ours", "printed", "difference", "in standard errors", "ε published", "ε provable", "source")  # fmt: skip  # noqa: E501
-    note = "Standard errors of our mean over seeds; the papers print no spread, so theirs is not in it."
-    return [Table("Beside the published numbers", header, tuple(body), note)]
+        named = (row.head.dataset, row.head.method, row.head.variant, row.head.epsilon)
+        printed = printed_numbers.find(*named, "accuracy", row.protection.unit.value)
+        if printed is not None:
+            found.append((row, printed, *printed_numbers.compare(row, "accuracy", printed)))
+    columns: dict[str, Callable[[tuple[Row, printed_numbers.PrintedNumber, str, str]], str]] = {
+        "learner": lambda one: one[0].name,
+        "trust": lambda one: one[0].head.world.trust.title,
+        "ε": lambda one: rounded(one[0].head.epsilon),
+        "noise chosen for": lambda one: one[0].head.calibrated_by,
+        "ours": lambda one: mean_spread(one[0], "accuracy"),
+        "printed": lambda one: f"{one[1].value:.4f}",
+        "difference": lambda one: one[2],
+        "in standard errors": lambda one: one[3],
+        "ε published": lambda one: rounded(one[0].published, 2),
+        "ε provable": lambda one: rounded_up(one[0].provable, 2),
+        "source": lambda one: one[1].source,
+    }
+    return [tabulate("Beside the published numbers", found, columns, phrase(PART, "beside"))] if found else []
 
 
 def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
@@ -129,10 +120,10 @@ def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
         for among in (here, without):
             best = max(among, key=lambda r: r.mean("accuracy"), default=None)
             cells += (
-                ["—", "—", "—"] if best is None else [_name(best), mean_spread(best, "accuracy"), rounded_up(best.provable, 2)]
+                ["—", "—", "—"] if best is None else [best.name, mean_spread(best, "accuracy"), rounded_up(best.provable, 2)]
             )
         body.append((trust.title, rounded(epsilon), *cells))
-    if len({_name(r) for r in kept}) < 2:
+    if len({r.name for r in kept}) < 2:
         return []
     header = ("trust", "ε", "best", "accuracy", "ε provable", "best that reads no own edges", "accuracy", "ε provable")
     note = "Picked by test accuracy among the rows above, so optimistic where rows are close."
@@ -140,28 +131,19 @@ def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
 
 
 def _privacy(rows: Sequence[Row], among: int) -> Table:
-    body = []
-    for row in rows:
-        protection = row.protection
-        prices = (rounded(row.published, 2), rounded_up(row.provable, 2), attacks.printed_bound(row))
-        body.append(
-            (
-                _name(row),
-                row.head.world.trust.title,
-                rounded(row.head.epsilon),
-                *prices,
-                protection.unit.value,
-                protection.relation.value,
-            )
-        )
-    header = ("learner", "trust", "target ε", "ε published", "ε provable", "ε measured", "unit", "neighbouring relation")
+    columns: dict[str, Callable[[Row], str]] = {
+        "learner": lambda r: r.name,
+        "trust": lambda r: r.head.world.trust.title,
+        "target ε": lambda r: rounded(r.head.epsilon),
+        "ε published": lambda r: rounded(r.published, 2),
+        "ε provable": lambda r: rounded_up(r.provable, 2),
+        "ε measured": attacks.printed_bound,
+        "unit": lambda r: r.protection.unit.value,
+        "neighbouring relation": lambda r: r.protection.relation.value,
+    }
     note = f"δ = {rows[0].head.delta:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
     note = " ".join([*attacks.contradictions(rows, among), note])
-    return Table("Privacy of every row", header, tuple(body), note, on_page=False)
-
-
-def _name(row: Row) -> str:
-    return f"{row.head.method} · {row.head.variant}"
+    return tabulate("Privacy of every row", rows, columns, note, on_page=False)
 
 
 def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple[plots.Figure, ...]:
@@ -183,8 +165,7 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         )
         for method, variant in learners
     ]
-    caption = "Test accuracy against ε, one line for each level of trust. Error bars: standard deviation over seeds."
-    return charts.draw(f"{records.name}-accuracy", caption, panels, notice, shared=True)
+    return charts.draw(f"{records.name}-accuracy", phrase(PART, "figure"), panels, notice, shared=True)
 
 
 def _lines(own: Sequence[Row]) -> list[charts.Series]:
@@ -216,11 +197,7 @@ def _maps(records: Records, notice: str | None) -> tuple[plots.Figure, ...]:
                 title = f"ε = {rounded(entry.epsilon)}{reading}, silhouette {apart}"
                 plots.scatter(ax, arrays["map"], arrays["classes"], title, "class")
 
-        caption = (
-            f"{method} · {variant}, {trust.title}: t-SNE of the class scores that the trained model gives the training "
-            "nodes (at most 1,000), coloured by true class; silhouette of the classes, 1 apart, 0 mixed. It reads private "
-            "data: for the eyes of the data's holder."
-        )
+        caption = phrase(PART, "map", row=f"{method} · {variant}", trust=trust.title)
         tag = f"{method}-{variant}-{trust.value}".replace("/", "-").replace(" ", "-")
         found.append(plots.draw(f"{records.name}-map-{tag}", caption, len(cells), paint, notice, height=3.6))
     return tuple(found)
@@ -228,3 +205,54 @@ def _maps(records: Records, notice: str | None) -> tuple[plots.Figure, ...]:
 
 def _budgets(rows: Sequence[Row], of: Row) -> set[float]:
     return {r.head.epsilon for r in rows if (r.head.method, r.head.variant) == (of.head.method, of.head.variant)}
+
+
+def _curves(name: str, entries: Sequence[Entry], notice: str | None) -> tuple[plots.Figure, ...]:
+    """One panel per method, one line per level of trust and budget, means over seeds."""
+    drawn = [e for e in entries if curve_of(e)]
+    panels = []
+    for learner in dict.fromkeys((e.method, e.variant) for e in drawn):
+        own = [e for e in drawn if (e.method, e.variant) == learner]
+        lines = []
+        for world, epsilon in dict.fromkeys((e.world, e.epsilon) for e in own):
+            values: dict[float, list[float]] = {}
+            for e in own:
+                if (e.world, e.epsilon) == (world, epsilon):
+                    for round_, accuracy in curve_of(e):
+                        values.setdefault(float(round_), []).append(accuracy)
+            means = [statistics.fmean(v) for v in values.values()]
+            spread = [statistics.stdev(v) if len(v) > 1 else 0.0 for v in values.values()]
+            keys = (f"ε = {rounded(epsilon)}", world.words)
+            lines.append(charts.Series(", ".join(keys), list(values), means, spread, keys))
+        title = " · ".join(dict.fromkeys(learner))
+        panels.append(charts.Panel(title, "test accuracy", tuple(lines), xlabel="rounds", heads=("Budget", "Trust")))
+    return charts.draw(f"{name}-curves", phrase(PART, "curves"), panels, notice, shared=True)
+
+
+def describe_traffic(facts: Sequence[NodeClassificationFacts]) -> list[str]:
+    """What travelled between clients and server, who answered, and how long that takes on stated links.
+
+    facts: of all cells; those without messages (one curator) say nothing.
+    """
+    sent = [(f.sent, f.rounds) for f in facts if f.sent is not None and f.sent.up]
+    if not sent:
+        return []
+    most, rounds = max(sent, key=lambda s: (s[0].up + s[0].down) * s[1])
+    times = "; ".join(f"{name} {_time(most.seconds[name])} ({words})" for name, words in most.links.items())
+    found = [phrase(PART, "travels", rounds=rounds, down=most.down, up=most.up, times=times)]
+    partial = [(s.partial, rounds) for s, rounds in sent if s.partial is not None]
+    late = [p for p, _ in partial if p.mean_staleness is not None]
+    if late:
+        mean, most_stale = max(p.mean_staleness or 0.0 for p in late), max(p.most_stale or 0 for p in late)
+        updates, buffer = max(p.most_updates or 0 for p in late), late[0].settings.get("buffer", 10)
+        found.append(phrase(PART, "stale", buffer=buffer, mean=mean, most=most_stale, updates=updates))
+    prompt = [(p, rounds) for p, rounds in partial if p.mean_staleness is None]
+    if prompt:
+        sums = {name: sum(vars(p)[name] for p, _ in prompt) for name in ("asked", "answered", "aborted")}
+        settings = ", ".join(f"{key} {value}" for key, value in prompt[0][0].settings.items())
+        found.append(phrase(PART, "partial", settings=settings, rounds=sum(rounds for _, rounds in prompt), **sums))
+    return found
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"

@@ -2,19 +2,21 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import charts, choices, owner_letters
 from fedgraph.report.choices import ALONE, CURATOR, METRICS, Choice, Choices, Own, join, out_of
+from fedgraph.report.phrases import phrase
 from fedgraph.report.plots import Figure
 from fedgraph.report.report_rows import rounded, rounded_up
-from fedgraph.report.sections.base import Records, Section, Table
+from fedgraph.report.sections.base import Records, Section, Table, tabulate
 from fedgraph.worlds.world import Kind
 
 LINES = (ALONE, *(join(Trust.SUMS, own) for own in Own), join(Trust.OWN_CLIENT), CURATOR)
 MOST_NAMED = 6  # rows that a sentence lists
-KINDS = ("participation",)  # the tasks that this section speaks of
+PART = "participation"
+KINDS = (PART,)  # the tasks that this section speaks of
 
 
 def build(records: Records, notice: str | None) -> Section:
@@ -60,11 +62,8 @@ def _first(found: Choices, label: str) -> tuple[str, ...]:
         told.append(f"at ε = {rounded(epsilon)}, {len(better) or 'none'} of {len(gains)} gain{named}{lost}")
     if not told:
         return ()
-    return (
-        f"Is it worth joining ({label}): {'; '.join(told)}. Compared with the best model that each client can make alone "
-        "and keep to "
-        f"itself; numbers are {'nodes found' if found.metric == choices.FOUND else 'right answers'} of 100.",
-    )
+    what = "nodes found" if found.metric == choices.FOUND else "right answers"
+    return (phrase(PART, "first", label=label, told="; ".join(told), what=what),)
 
 
 def _same_people(records: Records, clients: int) -> list[str]:
@@ -74,11 +73,7 @@ def _same_people(records: Records, clients: int) -> list[str]:
     own = len(worlds) - (min(without.values()) if len(without) == clients else 0)
     if own < 2:
         return []
-    return [
-        f"To compare, each row trains up to {own} times on the same people at each ε and seed. An ε here counts one of these "
-        f"trainings, because one is deployed. Whoever does all {own} with real people and shows them to one viewer spends up "
-        f"to {own} times that ε, at {own} times the δ (basic composition).",
-    ]
+    return [phrase(PART, "same_people", own=own)]
 
 
 def _majority(found: Choices) -> list[str]:
@@ -146,57 +141,34 @@ def _everybody(found: Choices) -> Table:
             if any(c != "—" for c in cells):
                 body.append((learner, choice.words, *cells, found.toward.get(choice, "")))
     header = ("learner", "choice", *(f"ε = {rounded(e)}" for e in found.epsilons), "protects from")
-    note = "Over everybody's test nodes. ε as asked; what each row provably keeps stands in results.csv and in its statement."
-    if any(choice.own is not Own.NOTHING for choice in found.present(choices.EVERY)):
-        note += " Own head, own weights: a client fits the last step, or all of the shared model, to its own data in clear."
+    adapted = any(choice.own is not Own.NOTHING for choice in found.present(choices.EVERY))
+    note = phrase(PART, "everybody") + (f" {phrase(PART, 'own')}" if adapted else "")
     return Table(f"Each choice, {METRICS[found.metric]}", header, tuple(body), note)
 
 
 def _clients(found: Choices, epsilon: float) -> Table:
-    """Per client: alone, joined in each way, left out, gain; for the learner that joins best."""
+    """Per client: alone, joined in each way, left out, gain; for the learner that joins best. No line where nobody joined."""
+    title = f"Each client at ε = {rounded(epsilon)}, {METRICS[found.metric]}"
     picked = found.best(epsilon, (*choices.JOINED, CURATOR))
-    inside = found.inside()
-    here = found.best(epsilon, (ALONE,))
-    columns = found.present((*choices.ADAPTED, *map(out_of, choices.SEEN), CURATOR))
-    usual = found.metric == choices.RIGHT and bool(found.usual)
-    body = []
-    for client, nodes in found.clients.items() if picked else ():
-        assert picked is not None
-        kept = _text(found.value(*inside, client) if inside else None)
-        shown = _text(found.value(here[0], epsilon, ALONE, client) if here else None)
-        gain = _gain(found, epsilon, picked, inside, client) if inside else None
-        price = found.price(picked[0], epsilon, picked[1], client)
-        own = (_text(found.value(picked[0], epsilon, c, client)) for c in columns)
-        body.append(
-            (
-                client,
-                f"{nodes:,}",
-                *([_text(found.usual.get(client))] if usual else []),
-                kept,
-                shown,
-                *own,
-                _signed(gain),
-                rounded_up(price, 3),
-            )
-        )
-    first = ("client", "nodes", *(["majority share"] if usual else []), "alone, kept inside")
-    header = (*first, f"alone at ε = {rounded(epsilon)}", *(c.words for c in columns))
-    learner = f"{picked[0]}, the best of those that join" if picked else "nothing joined"
-    note = (
-        f"{learner}; alone: the best alone. Gain: {picked[1].words if picked else ''} against alone, kept inside. ε: of the "
-        "dearest unit of that client, toward those whom the choice protects from."
-    )
-    return Table(
-        f"Each client at ε = {rounded(epsilon)}, {METRICS[found.metric]}", (*header, "gain", "ε provable"), tuple(body), note
-    )
+    if picked is None:
+        return Table(title, (), ())
+    learner, choice = picked
+    inside, here = found.inside(), found.best(epsilon, (ALONE,))
+    columns: dict[str, Callable[[str], str]] = {"client": str, "nodes": lambda c: f"{found.clients[c]:,}"}
+    if found.metric == choices.RIGHT and found.usual:
+        columns["majority share"] = lambda c: _text(found.usual.get(c))
+    columns["alone, kept inside"] = lambda c: _text(found.value(*inside, c) if inside else None)
+    columns[f"alone at ε = {rounded(epsilon)}"] = lambda c: _text(found.value(here[0], epsilon, ALONE, c) if here else None)
+    for other in found.present((*choices.ADAPTED, *map(out_of, choices.SEEN), CURATOR)):
+        columns[other.words] = lambda c, other=other: _text(found.value(learner, epsilon, other, c))  # type: ignore[misc]
+    columns["gain"] = lambda c: _text(_gain(found, epsilon, picked, inside, c) if inside else None, "+.3f")
+    columns["ε provable"] = lambda c: rounded_up(found.price(learner, epsilon, choice, c), 3)
+    note = phrase(PART, "clients", learner=f"{learner}, the best of those that join", choice=choice.words)
+    return tabulate(title, list(found.clients), columns, note)
 
 
-def _text(value: float | None) -> str:
-    return "—" if value is None else f"{value:.3f}"
-
-
-def _signed(value: float | None) -> str:
-    return "—" if value is None else f"{value:+.3f}"
+def _text(value: float | None, form: str = ".3f") -> str:
+    return "—" if value is None else f"{value:{form}}"
 
 
 def _figure(name: str, found: Choices, notice: str | None) -> tuple[Figure, ...]:

@@ -13,8 +13,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.cells.cell import Cell, Context, Outcome
-from fedgraph.cells.choice import Choice
-from fedgraph.cells.facts import Facts
+from fedgraph.cells.facts import Choice, Facts
 from fedgraph.documents.settings import Spec
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds

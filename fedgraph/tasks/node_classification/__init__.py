@@ -148,6 +148,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         cell,
         metrics | measured.metrics | told.metrics | attendance.metrics_of(went),
         NodeClassificationFacts(
+            one=context.data.names.one if isinstance(context.data, Graph) else "node",
             clients=partition.num_clients,
             partition=partition.description,
             cut_edges=partition.num_cut_edges,

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from fedgraph import seeds
-from fedgraph.cells.choice import Choice
+from fedgraph.cells.facts import Choice
 from fedgraph.documents.settings import Spec
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import Plan, Reads, Schedule, Sums, kinds
