@@ -13,7 +13,7 @@ import functools
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -24,7 +24,7 @@ from ray.util.placement_group import remove_placement_group
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process, watchdog
-from fedgraph.runtime.base import Dealing, Done, Function, Kind, OnRound, Queues, Runtime, Task
+from fedgraph.runtime.base import Dealing, Done, Function, Kind, Queues, Runtime, Task
 from fedgraph.runtime.counts import Count, Path
 from fedgraph.runtime.ray import cluster, places
 from fedgraph.runtime.ray.client import About, Client
@@ -116,18 +116,6 @@ class RayRuntime(Conductor, Runtime):
         if self._hearing:
             ray.wait(self._hearing, num_returns=len(self._hearing), timeout=SECONDS_TO_START)
             self._hearing.clear()
-
-    def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
-        self._prepare("server", "client")
-        return super().federate(function, *args, path=path, on_round=on_round)
-
-    def on_server(self, function: Function, *args: object) -> Any:
-        self._prepare("server")
-        return super().on_server(function, *args)
-
-    def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
-        self._prepare("server")
-        return super().map(function, tasks, *args)
 
     def as_done(self, function: Function, dealing: Dealing) -> Iterator[Done]:
         most = min(dealing.most or self.num_workers, self.num_workers, sum(map(len, dealing.queues)))

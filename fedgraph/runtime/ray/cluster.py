@@ -19,7 +19,7 @@ from fedgraph.runtime.ray.places import Node
 from fedgraph.runtime.ray.seats import GO_ON
 
 DASHBOARD = "FEDGRAPH_DASHBOARD"  # set: a local Ray starts its dashboard, and this is said
-QUIET = {"event_stats": 0, "event_stats_print_interval_ms": 0, "task_events_report_interval_ms": 0}  # where nobody watches
+QUIET = ("event_stats", "event_stats_print_interval_ms", "task_events_report_interval_ms", "enable_metrics_collection")
 UNUSED = ("start_api_server", "start_log_monitor", "start_monitor")  # dashboard, logs and autoscaler of a local Ray
 _PATIENCE = 5.0  # seconds for a cluster to answer
 _WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # of a local pool
@@ -38,8 +38,8 @@ def connect(workers: int | None) -> None:
     address = os.environ.get("RAY_ADDRESS", "")
     cpus = os.cpu_count() or 1
     if not address and not os.environ.get(DASHBOARD):
-        for name, value in QUIET.items():
-            os.environ.setdefault(f"RAY_{name}", str(value))
+        for name in QUIET:  # statistics that nobody reads: a round takes less, and actors that wait take half
+            os.environ.setdefault(f"RAY_{name}", "0")
     if address:
         require_answer(address)
     elif (workers or 1) > (most := max(_LEAST_ROOM, _WORKERS_PER_CPU * cpus)):

@@ -11,7 +11,7 @@ from ray.actor import ActorHandle, ActorMethod
 from ray.exceptions import ObjectStoreFullError, OutOfDiskError
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime.base import Function, OnRound, Parties, blocks, require_same
+from fedgraph.runtime.base import Function, Kind, OnRound, Parties, blocks, require_same
 from fedgraph.runtime.counts import Path
 from fedgraph.runtime.ray.client import Actor, Shared, Start
 from fedgraph.runtime.ray.places import Places
@@ -85,13 +85,19 @@ class Conductor(Parties):
             for server, shared in itertools.product(self._server.known(), filter(None, (handle.sent, handle.dealt))):
                 server.forget.remote(shared.key)
 
+    def _prepare(self, *kinds: Kind) -> None:
+        """Before the server is asked for what these kinds of actors do; the driver has seen to it."""
+
     def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
+        self._prepare("server", "client")
         return self._server.values([self._asked(lambda server: server.train, function, path, *args)])[0]
 
     def on_server(self, function: Function, *args: object) -> Any:
+        self._prepare("server")
         return self._server.values([self._asked(lambda server: server.judge, function, *args)])[0]
 
     def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
+        self._prepare("server")
         asked = (self._asked(lambda server: server.distances, function, task, *args) for task in tasks)
         running = list(itertools.islice(asked, 2 * self.num_workers))
         while running:
