@@ -38,7 +38,7 @@ def connect(workers: int | None) -> None:
     address = os.environ.get("RAY_ADDRESS", "")
     cpus = os.cpu_count() or 1
     if not address and not os.environ.get(DASHBOARD):
-        for name in QUIET:  # statistics that nobody reads: a round takes less, and actors that wait take half
+        for name in QUIET:  # statistics that nobody reads
             os.environ.setdefault(f"RAY_{name}", "0")
     if address:
         require_answer(address)
