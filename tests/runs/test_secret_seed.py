@@ -13,7 +13,7 @@ from scipy.stats import kstest
 from fedgraph import seeds
 from fedgraph.errors import FedgraphError
 from fedgraph.federation.messages import Job
-from fedgraph.methods.base.state import Streams
+from fedgraph.methods.base.plan import Streams
 from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read

@@ -15,8 +15,7 @@ import scipy.sparse as sp
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base.facts import Budget, PublicFacts
 from fedgraph.methods.base.offers import Offers
-from fedgraph.methods.base.plan import Plan, Schedule, Sums, gradient_std
-from fedgraph.methods.base.state import Inbox, Model, Sent, State, Streams
+from fedgraph.methods.base.plan import Inbox, Model, Plan, Schedule, Sent, State, Streams, Sums, gradient_std
 from fedgraph.privacy import private_counts
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease

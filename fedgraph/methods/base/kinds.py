@@ -15,8 +15,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import column_ranks
 from fedgraph.methods.base.facts import Budget, PublicFacts
 from fedgraph.methods.base.offers import AnyOffers, Kind
-from fedgraph.methods.base.plan import Plan
-from fedgraph.methods.base.state import Inbox, State, Streams
+from fedgraph.methods.base.plan import Inbox, Plan, State, Streams
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms.noise import Mechanism

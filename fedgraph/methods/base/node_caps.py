@@ -29,8 +29,7 @@ from fedgraph.learning.sampling.neighbour_sampling import bounded
 from fedgraph.learning.sampling.stable_cap import require_limit, weighted
 from fedgraph.learning.views.projection import ProjectedRows, coordinates, public_basis
 from fedgraph.methods.base.facts import Budget, PublicFacts, guarantee_of
-from fedgraph.methods.base.plan import Plan, Schedule, Sums, gradient_std
-from fedgraph.methods.base.state import Streams
+from fedgraph.methods.base.plan import Plan, Schedule, Streams, Sums, gradient_std
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import PlannedRelease

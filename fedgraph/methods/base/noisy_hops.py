@@ -20,8 +20,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut, with_stand_ins
 from fedgraph.methods.base.facts import Budget, PublicFacts, guarantee_of
-from fedgraph.methods.base.plan import Plan, Schedule, Sums, gradient_std
-from fedgraph.methods.base.state import Inbox, Model, Sent, State, Streams
+from fedgraph.methods.base.plan import Inbox, Model, Plan, Schedule, Sent, State, Streams, Sums, gradient_std
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease

@@ -13,8 +13,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from fedgraph.methods.base.plan import Plan
-from fedgraph.methods.base.state import State, Streams
+from fedgraph.methods.base.plan import Plan, State, Streams
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit

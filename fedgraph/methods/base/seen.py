@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.methods.base.plan import Plan
-from fedgraph.methods.base.state import State
+from fedgraph.methods.base.plan import Plan, State
 from fedgraph.privacy.mechanisms.ratios import of_coins
 from fedgraph.privacy.units import Viewer
 

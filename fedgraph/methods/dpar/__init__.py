@@ -75,23 +75,22 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     private = budget.private and params.variant != "none"
     sizes = planned.sizes(params, facts, budget)
     relation = Relation(params.relation)
-    shape = sizes.shape(params, relation.replaces)
     notes = list(sizes.notes)
     found, published = noise_of.Noise(0.0, 0.0, 0.0), None
     if private:
         split = params.split if params.split != "auto" else (0.0 if params.variant in noise_of.FREE else 0.5)
         calibrated = noise_of.as_published if budget.calibrated_by == "published" else noise_of.provable
-        found = calibrated(shape, budget.epsilon, budget.delta, split)
-        published = noise_of.published_epsilon(shape, found, budget.delta)
+        found = calibrated(sizes, budget.epsilon, budget.delta, split)
+        published = noise_of.published_epsilon(sizes, found, budget.delta)
         notes += [*found.notes, *planned.weakness(params, sizes, found.sgd)]
-    training, min_clients = planned.training(params, facts, shape, found, sizes, private)
+    training, min_clients = planned.training(params, facts, sizes, found, private)
     assumed: tuple[Assumption, ...] = (
         Assumption.COUNTS_PUBLIC,
         Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
         Assumption.TEST_GRAPH_PUBLIC,
     )
-    assumed += (Assumption.SAMPLE_SECRET,) if shape.sampled < 1 else ()
+    assumed += (Assumption.SAMPLE_SECRET,) if sizes.amplified < 1 else ()
     return base.Plan(
         method="dpar",
         params=params,
@@ -102,10 +101,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             assumed,
             budget.delta,
             per_end=False,
-            sampled_once=shape.sampled if private and shape.sampled < 1 else None,
+            sampled_once=sizes.amplified if private and sizes.amplified < 1 else None,
         ),
         schedule=base.Schedule(
-            rounds=sizes.rounds, releases=(*planned.releases(params, shape, found, private), training), min_clients=min_clients
+            rounds=sizes.rounds, releases=(*planned.releases(params, sizes, found, private), training), min_clients=min_clients
         ),
         made=Made(Layout((facts.sizes.num_features, params.hidden, facts.sizes.num_classes)), sizes, found),
         epsilon_published=published,
@@ -114,7 +113,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     )
 
 
-def _sums_over_unions(params: Params, sizes: planned.Sizes) -> bool:
+def _sums_over_unions(params: Params, sizes: noise_of.Sizes) -> bool:
     """Whether a round's gradient of many clients' union is the sum of theirs: each node is one row, in batches by coins."""
     alone = params.variant == "features" and params.tail == "one-hot" and sizes.sampled == 1 and not sizes.fixed
     return alone and params.batches == "poisson" and sizes.local_steps == 1

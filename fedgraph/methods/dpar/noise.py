@@ -35,26 +35,42 @@ MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is ca
 
 
 @dataclass(frozen=True)
-class Shape:
-    """Public numbers that the noise depends on.
+class Sizes:
+    """Public numbers of a run, all that the noise depends on among them.
 
-    kind: em0, em1, gm, random or features. sampled: q'. sources: rows that hold data, at most. missed: probability
-    that more were sampled. top: K. rate, steps: q, T. touched: B'. replaced: whether the unit's rows change
-    rather than vanish. fixed_batches: T steps visit each row once per ``1/rate`` steps instead of by coins.
-    values_share: EM1's share of stage 1 for values.
+    kind: em0, em1, gm, random, features or none. sampled: q', share of nodes that take part; amplified: the rate that amplifies
+    (1 where clients know the sample; size/n after rounding, of the client where it is largest, where the sample has a fixed
+    size). fixed: it has. sources: M per client, marked: how many ids may become a source, cap: how many of them hold data at
+    most, missed: probability of more. top: K. rate, groups, rounds, local_steps: of the gradient steps; fixed_batches: they
+    visit each row once per ``1/rate`` steps instead of by coins. expected_batch: rows per step and client. most_mentions:
+    B' − 1, or None. touched: B' as priced. replaced: whether the unit's rows change rather than vanish. values_share: EM1's
+    share of stage 1 for values.
     """
 
     kind: str
     sampled: float
+    amplified: float
+    fixed: bool
     sources: int
+    marked: int
+    cap: int
     missed: float
     top: int
     rate: float
-    steps: int
+    groups: int
+    rounds: int
+    local_steps: int
+    fixed_batches: bool
+    expected_batch: float
+    most_mentions: int | None
     touched: int
     replaced: bool
-    fixed_batches: bool = False
-    values_share: float = 0.5
+    values_share: float
+    notes: tuple[str, ...]
+
+    @property
+    def steps(self) -> int:
+        return self.rounds * self.local_steps
 
 
 @dataclass(frozen=True)
@@ -75,96 +91,96 @@ def source_cap(marked: int, sampled: float, missed: float) -> int:
     return marked if sampled >= 1 else min(marked, int(binom.isf(missed, marked, sampled)) + 1)
 
 
-def stage_one(shape: Shape, noise: Noise) -> Event:
+def stage_one(sizes: Sizes, noise: Noise) -> Event:
     """The choices (and values) of every source that holds data."""
-    count = shape.sources * shape.top
-    parts: tuple[Event, ...] = (ApproxDP(0.0, shape.missed / shape.sampled),) if shape.missed else ()
+    count = sizes.cap * sizes.top
+    parts: tuple[Event, ...] = (ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
     if noise.choice == 0:
         return Composed(())
-    if shape.kind == "gm":
-        return Composed((Gaussian(noise.choice / math.sqrt(2 * shape.sources)), *parts))
+    if sizes.kind == "gm":
+        return Composed((Gaussian(noise.choice / math.sqrt(2 * sizes.cap)), *parts))
     return Composed((Repeated(BoundedRange(2 / noise.choice), count), *parts))
 
 
-def stage_one_values(shape: Shape, noise: Noise) -> Event:
+def stage_one_values(sizes: Sizes, noise: Noise) -> Event:
     """EM1's noisy values: one Laplace per chosen entry."""
-    return Repeated(Laplace(noise.values), shape.sources * shape.top) if noise.values else Composed(())
+    return Repeated(Laplace(noise.values), sizes.cap * sizes.top) if noise.values else Composed(())
 
 
-def sgd_step(shape: Shape, multiplier: float) -> Event:
+def sgd_step(sizes: Sizes, multiplier: float) -> Event:
     """One step. Fixed batches: each row is visited once per 1/q steps, so T steps cost T·q visits of sensitivity
     (2B' − 1)C (2B'C replaced); the event spreads that evenly over all steps (μ² = q·(reach/σ)² each), which is
     exact over whole epochs and says nothing about one step alone."""
-    if not shape.fixed_batches:
-        return PoissonGaussian(multiplier, shape.rate, shape.touched, shape.replaced)
-    reach = 2 * shape.touched - (0 if shape.replaced else 1)
-    return Composed((Gaussian(multiplier / (reach * math.sqrt(shape.rate))),))
+    if not sizes.fixed_batches:
+        return PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced)
+    reach = 2 * sizes.touched - (0 if sizes.replaced else 1)
+    return Composed((Gaussian(multiplier / (reach * math.sqrt(sizes.rate))),))
 
 
-def whole(shape: Shape, noise: Noise) -> Event:
+def whole(sizes: Sizes, noise: Noise) -> Event:
     """Everything one unit's data goes through, amplified by the one-time sample."""
     inner = Composed(
-        (stage_one(shape, noise), stage_one_values(shape, noise), Repeated(sgd_step(shape, noise.sgd), shape.steps))
+        (stage_one(sizes, noise), stage_one_values(sizes, noise), Repeated(sgd_step(sizes, noise.sgd), sizes.steps))
     )
-    return inner if shape.sampled >= 1 else SampledOnce(inner, shape.sampled)
+    return inner if sizes.amplified >= 1 else SampledOnce(inner, sizes.amplified)
 
 
 @lru_cache(maxsize=1024)
-def provable(shape: Shape, epsilon: float, delta: float, split: float) -> Noise:
+def provable(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
     """Noise whose composed price is at most ε: ``split`` of the inner budget buys stage 1, stage 2 takes the rest."""
-    share = split * amplification.inner_epsilon(epsilon, shape.sampled)
-    inner_delta = amplification.inner_delta(delta, shape.sampled)
+    share = split * amplification.inner_epsilon(epsilon, sizes.amplified)
+    inner_delta = amplification.inner_delta(delta, sizes.amplified)
 
     def first(multiplier: float) -> Noise:
-        if shape.kind == "gm":
-            return Noise(multiplier * math.sqrt(2 * shape.sources), 0.0, 0.0)
-        values = 2 * math.sqrt((1 - shape.values_share) / shape.values_share) * multiplier if shape.kind == "em1" else 0.0
+        if sizes.kind == "gm":
+            return Noise(multiplier * math.sqrt(2 * sizes.cap), 0.0, 0.0)
+        values = 2 * math.sqrt((1 - sizes.values_share) / sizes.values_share) * multiplier if sizes.kind == "em1" else 0.0
         return Noise(2 * multiplier, values, 0.0)
 
     chosen = Noise(0.0, 0.0, 0.0)
-    if shape.kind not in FREE:
-        cost = lambda m: Composed((stage_one(shape, first(m)), stage_one_values(shape, first(m))))  # noqa: E731
+    if sizes.kind not in FREE:
+        cost = lambda m: Composed((stage_one(sizes, first(m)), stage_one_values(sizes, first(m))))  # noqa: E731
         chosen = first(calibrate.noise_multiplier(cost, share, inner_delta))
-    sgd = calibrate.noise_multiplier(lambda m: whole(shape, Noise(chosen.choice, chosen.values, m)), epsilon, delta)
+    sgd = calibrate.noise_multiplier(lambda m: whole(sizes, Noise(chosen.choice, chosen.values, m)), epsilon, delta)
     return Noise(chosen.choice, chosen.values, sgd)
 
 
 @lru_cache(maxsize=1024)
-def as_published(shape: Shape, epsilon: float, delta: float, split: float) -> Noise:
+def as_published(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
     """Noise by the paper's formulas: ε_pr = split·ε/q', ε_sgd the rest, δ/2 to each stage before sampling."""
-    inner, half_delta = epsilon / shape.sampled, delta / 2 / shape.sampled
+    inner, half_delta = epsilon / sizes.amplified, delta / 2 / sizes.amplified
     choice, values = 0.0, 0.0
-    if shape.kind == "gm":
-        choice = published.gm_multiplier(split * inner, half_delta, shape.sources)
-    elif shape.kind not in FREE:
-        each, each_delta = published.vector_budget(split * inner, half_delta, shape.sources)
-        kept = shape.values_share if shape.kind == "em1" else 0.0
-        choice = 1 / published.em_base(each * (1 - kept), shape.top, each_delta)
-        values = shape.top / (each * kept) if kept else 0.0
-    floor = published.sgd_epsilon(MOST_SGD_NOISE, shape.rate, shape.steps, half_delta)
+    if sizes.kind == "gm":
+        choice = published.gm_multiplier(split * inner, half_delta, sizes.cap)
+    elif sizes.kind not in FREE:
+        each, each_delta = published.vector_budget(split * inner, half_delta, sizes.cap)
+        kept = sizes.values_share if sizes.kind == "em1" else 0.0
+        choice = 1 / published.em_base(each * (1 - kept), sizes.top, each_delta)
+        values = sizes.top / (each * kept) if kept else 0.0
+    floor = published.sgd_epsilon(MOST_SGD_NOISE, sizes.rate, sizes.steps, half_delta)
     if (1 - split) * inner <= floor:
         note = (
             f"the published accountant never says less than ε_sgd = {floor:.3g} (orders below 64), {(1 - split) * inner:.3g} "
             f"was asked for: noise multiplier {MOST_SGD_NOISE:g} is used"
         )
         return Noise(choice, values, MOST_SGD_NOISE, (note,))
-    return Noise(choice, values, _sgd_multiplier((1 - split) * inner, shape.rate, shape.steps, half_delta))
+    return Noise(choice, values, _sgd_multiplier((1 - split) * inner, sizes.rate, sizes.steps, half_delta))
 
 
-def published_epsilon(shape: Shape, noise: Noise, delta: float) -> float:
+def published_epsilon(sizes: Sizes, noise: Noise, delta: float) -> float:
     """q'·(ε_pr + ε_sgd), the paper's formula read backwards from this noise."""
-    half_delta = delta / 2 / shape.sampled
+    half_delta = delta / 2 / sizes.amplified
     choice = 0.0
     if noise.choice:
-        each_delta = half_delta / (2 * shape.sources)
-        if shape.kind == "gm":
+        each_delta = half_delta / (2 * sizes.cap)
+        if sizes.kind == "gm":
             each = math.sqrt(2 * math.log(1.25 / each_delta)) / noise.choice
         else:
-            each = published.em_epsilon(1 / noise.choice, shape.top, each_delta)
-            each += shape.top / noise.values if noise.values else 0.0
-        choice = _all_vectors(each, half_delta, shape.sources)
-    sgd = published.sgd_epsilon(noise.sgd, shape.rate, shape.steps, half_delta)
-    return published.total_epsilon(shape.sampled, choice, sgd)
+            each = published.em_epsilon(1 / noise.choice, sizes.top, each_delta)
+            each += sizes.top / noise.values if noise.values else 0.0
+        choice = _all_vectors(each, half_delta, sizes.cap)
+    sgd = published.sgd_epsilon(noise.sgd, sizes.rate, sizes.steps, half_delta)
+    return published.total_epsilon(sizes.amplified, choice, sgd)
 
 
 @lru_cache(maxsize=256)

@@ -16,7 +16,8 @@ from fedgraph.learning.layers.sparse import unit_rows
 from fedgraph.learning.propagation.pagerank import approximate_pagerank
 from fedgraph.learning.sampling import neighbours
 from fedgraph.methods.base import Plan, Streams
-from fedgraph.methods.dpar.sizes import Made, Params, Sizes, sample_size
+from fedgraph.methods.dpar.noise import Sizes
+from fedgraph.methods.dpar.sizes import Made, Params, sample_size
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GumbelTopK
 from fedgraph.types import Graph

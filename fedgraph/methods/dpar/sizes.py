@@ -12,10 +12,12 @@ from fedgraph.learning.clipping.aggregated import clipped_gradient_sum
 from fedgraph.learning.layers.models import Layout
 from fedgraph.methods.base import Budget, PublicFacts, gradient_std
 from fedgraph.methods.dpar import noise as noise_of
+from fedgraph.methods.dpar.noise import Sizes
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Repeated, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, GumbelTopK, LaplaceNoise, Mechanism
 from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, NonNegativeRows, Unbounded, kernel_name
+from fedgraph.privacy.units import Relation
 
 
 class Params(Settings):
@@ -66,54 +68,6 @@ LEAST_SAMPLE = 210  # nodes: 9 % of Cora-ML, the paper's smallest sample
 MISSED_SHARE = 1e-3  # part of δ spent on "more sources were sampled than the noise covers"
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Public numbers of a run.
-
-    sampled: q', share of nodes that take part; amplified: the rate that amplifies (1 where clients know the
-    sample; size/n after rounding, of the client where it is largest, where the sample has a fixed size). fixed: it has.
-    sources: M per client, marked: how many ids may become a source, cap: how many of them hold data at most, missed:
-    probability of more. rate, steps, rounds, local_steps: of the gradient steps. expected_batch: rows per step and
-    client. most_mentions: B' − 1, or None. touched: B' as priced.
-    """
-
-    sampled: float
-    amplified: float
-    fixed: bool
-    sources: int
-    marked: int
-    cap: int
-    missed: float
-    rate: float
-    groups: int
-    rounds: int
-    local_steps: int
-    expected_batch: float
-    most_mentions: int | None
-    touched: int
-    notes: tuple[str, ...]
-
-    @property
-    def steps(self) -> int:
-        return self.rounds * self.local_steps
-
-    def shape(self, params: Params, replaces: bool) -> noise_of.Shape:
-        """What the noise depends on."""
-        return noise_of.Shape(
-            kind=params.variant,
-            sampled=self.amplified,
-            sources=self.cap,
-            missed=self.missed,
-            top=params.top,
-            rate=self.rate,
-            steps=self.steps,
-            touched=self.touched,
-            replaced=replaces or (self.fixed and self.amplified < 1),
-            fixed_batches=params.batches == "fixed",
-            values_share=params.values_share,
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Made:
     """layout: of the parameters. sizes: public counts. noise: the multipliers of both stages."""
@@ -157,21 +111,27 @@ def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
     if params.batches == "fixed" and budget.private:
         _require_whole_epochs(steps, local, groups, amplified=provable and central and sampled < 1)
     most = (2 if provable else "any") if params.column_rows == "auto" else params.column_rows
+    amplified = share if central else 1.0
     return Sizes(
+        kind=params.variant,
         sampled=sampled,
-        amplified=share if central else 1.0,
+        amplified=amplified,
         fixed=fixed,
         sources=sources,
         marked=marked,
         cap=max(1, cap),
         missed=missed if cap < marked else 0.0,
+        top=params.top,
         rate=rate,
         groups=groups,
         rounds=math.ceil(steps / local),
         local_steps=local,
+        fixed_batches=params.batches == "fixed",
         expected_batch=rate * mean_rows,
         most_mentions=None if most == "any" else int(most) - 1,
         touched=1 if params.variant == "features" else marked + 1 if most == "any" else int(most),
+        replaced=Relation(params.relation).replaces or (fixed and amplified < 1),
+        values_share=params.values_share,
         notes=tuple(_remarks(params, sources, marked, most, max(facts.sizes.clients), central, sampled)),
     )
 
@@ -226,35 +186,35 @@ def weakness(params: Params, found: Sizes, multiplier: float) -> list[str]:
     ]
 
 
-def releases(params: Params, shape: noise_of.Shape, found: noise_of.Noise, private: bool) -> tuple[PlannedRelease, ...]:
+def releases(params: Params, sizes: Sizes, found: noise_of.Noise, private: bool) -> tuple[PlannedRelease, ...]:
     """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
     if params.variant in noise_of.FREE:
         return ()
     if params.variant == "none":
         return (
-            _planned("neighbours", NonNegativeRows(1.0, max(1, shape.sources)), IN_CLEAR, Unprotected("rows used as they are")),
+            _planned("neighbours", NonNegativeRows(1.0, max(1, sizes.cap)), IN_CLEAR, Unprotected("rows used as they are")),
         )
     first: Mechanism
     bound: Bound = Box(0.0, params.clip_entry)
     if params.variant == "gm":
         bound, first = (
-            NonNegativeRows(params.clip_vector, shape.sources),
+            NonNegativeRows(params.clip_vector, sizes.cap),
             GaussianNoise(params.clip_vector * (found.choice or 1.0)),
         )
     else:
         first = GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
     clear = Unprotected("no noise was asked for")
     planned = [
-        _planned("neighbours", bound, first if private else IN_CLEAR, noise_of.stage_one(shape, found) if private else clear)
+        _planned("neighbours", bound, first if private else IN_CLEAR, noise_of.stage_one(sizes, found) if private else clear)
     ]
     if params.variant == "em1":
         second: Mechanism = LaplaceNoise(params.clip_entry * found.values) if private else IN_CLEAR
-        planned.append(_planned("weights", bound, second, noise_of.stage_one_values(shape, found) if private else clear))
+        planned.append(_planned("weights", bound, second, noise_of.stage_one_values(sizes, found) if private else clear))
     return tuple(planned)
 
 
 def training(
-    params: Params, facts: PublicFacts, shape: noise_of.Shape, found: noise_of.Noise, sizes: Sizes, private: bool
+    params: Params, facts: PublicFacts, sizes: Sizes, found: noise_of.Noise, private: bool
 ) -> tuple[PlannedRelease, int]:
     """(the planned gradient steps, clients that must finish). Noise is shared only where each step is summed."""
     rounds = range(sizes.rounds)
@@ -264,7 +224,7 @@ def training(
     std, min_clients = params.clip * found.sgd, 1
     if sizes.local_steps == 1:
         std, min_clients = gradient_std(found.sgd, params.clip, facts)
-    event = Repeated(noise_of.sgd_step(shape, found.sgd), sizes.local_steps)
+    event = Repeated(noise_of.sgd_step(sizes, found.sgd), sizes.local_steps)
     bound = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
     return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients
 

@@ -44,8 +44,8 @@ from fedgraph.methods.base import (
     guarantee_of,
     kinds,
 )
+from fedgraph.methods.base.plan import PUBLIC_COINS
 from fedgraph.methods.base.seen import FEW
-from fedgraph.methods.base.state import PUBLIC_COINS
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian
