@@ -88,7 +88,7 @@ def released(made: Plan, graph: Graph, epsilon_noise: bool = True) -> tuple[np.n
     desk = Desk("cell", 0, 0, first.schedule.of_client(0), streams.generator("noise"))
     noisy = column_ranks.client(first, work, model, 0, streams, desk)["counts"].value
     bound = first.schedule.releases[0].bound
-    exact = bound.enforce(column_ranks.column_counts.positions(work, model["brackets"]))
+    exact = bound.enforce(column_ranks.private_counts.positions(work, model["brackets"]))
     return noisy, exact
 
 

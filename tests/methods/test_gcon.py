@@ -16,7 +16,7 @@ from fedgraph.learning.optimisers.objective import LinearObjective, Loss
 from fedgraph.learning.propagation.capped_walk import capped_walk, walked
 from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan
-from fedgraph.methods.gcon import minimiser as encoding
+from fedgraph.methods.gcon import releases as encoding
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting import gaussian_objective as accounting
 from fedgraph.privacy.accounting.accountant import price
