@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from fedgraph.errors import ScenarioError
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy.units import WORDS, Viewer
 
 
 class Trust(Enum):
@@ -40,17 +40,17 @@ class Trust(Enum):
     @property
     def title(self) -> str:
         """The word with its meaning, as a table or a legend shows it."""
-        return f"{self.value} ({_MEANINGS[self]})"
+        return f"{self.value} ({self._told('meaning')})"
 
     @property
     def clause(self) -> str:
         """Completes “0.68 …”."""
-        return _CLAUSES[self]
+        return self._told("clause")
 
     @property
     def words(self) -> str:
         """One sentence."""
-        return _WORDS[self]
+        return self._told("words")
 
     @property
     def stream_word(self) -> str:
@@ -59,6 +59,9 @@ class Trust(Enum):
         It is the word that scenarios used when the published results were made: another one would change every number.
         """
         return _STREAM_WORDS[self]
+
+    def _told(self, what: str) -> str:
+        return str(WORDS["trust"][self.value][what])
 
 
 _VIEWERS = {
@@ -74,28 +77,6 @@ _STREAM_WORDS = {
     Trust.OWN_CLIENT: "local",
     Trust.ACTIVE_SERVER: "active",
     Trust.NOBODY: "nobody",
-}
-_MEANINGS = {
-    Trust.CURATOR: "one party holds the whole graph",
-    Trust.SUMS: "the server sees only sums over clients",
-    Trust.OWN_CLIENT: "the server sees each client's message",
-    Trust.ACTIVE_SERVER: "the server may send each client any model",
-    Trust.NOBODY: "each node adds its own noise",
-}
-_CLAUSES = {
-    Trust.CURATOR: "if one curator may hold the graph",
-    Trust.SUMS: "if the server may see sums",
-    Trust.OWN_CLIENT: "if no server is trusted",
-    Trust.ACTIVE_SERVER: "if the server may break the protocol",
-    Trust.NOBODY: "if nobody is trusted",
-}
-_WORDS = {
-    Trust.CURATOR: "One curator is trusted with the whole graph; others receive the result.",
-    Trust.SUMS: "Each client is trusted with the nodes that it holds; the server sees only sums over clients.",
-    Trust.OWN_CLIENT: "Each client is trusted with the nodes that it holds; the server sees every client's message.",
-    Trust.ACTIVE_SERVER: "Each client is trusted with the nodes that it holds; the server sees every client's message, and may "
-    "send each client any model.",
-    Trust.NOBODY: "Nobody is trusted: each node adds its own noise before anything leaves it.",
 }
 EARLIER = {trust.stream_word: trust.value for trust in Trust if trust is not Trust.NOBODY}  # words of scenarios before 0.3
 

@@ -6,10 +6,22 @@ them and refuses combinations that mean nothing.
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from enum import Enum
+from importlib import resources
 
 from fedgraph.errors import PrivacyError
+
+WORDS = tomllib.loads(resources.files("fedgraph.privacy").joinpath("words.toml").read_text(encoding="utf-8"))
+
+
+class Worded(str, Enum):
+    """Base of what a statement names: the value of a member is its name, ``words`` says it in a phrase (``words.toml``)."""
+
+    @property
+    def words(self) -> str:
+        return str(WORDS[type(self).__name__.lower()][self.value])
 
 
 class Unit(str, Enum):
@@ -20,7 +32,7 @@ class Unit(str, Enum):
     GRAPH = "graph"
 
 
-class Relation(str, Enum):
+class Relation(Worded):
     """Which two inputs are neighbours."""
 
     EDGE_UNDIRECTED = "edge-undirected"
@@ -34,10 +46,6 @@ class Relation(str, Enum):
         return Unit(self.value.split("-")[0])
 
     @property
-    def words(self) -> str:
-        return _RELATION_WORDS[self]
-
-    @property
     def protects_labels(self) -> bool:
         """Whether a label is private; at edge level it is public."""
         return self.unit is not Unit.EDGE
@@ -48,17 +56,7 @@ class Relation(str, Enum):
         return self in (Relation.NODE_REPLACE, Relation.GRAPH_REPLACE)
 
 
-_RELATION_WORDS = {
-    Relation.EDGE_UNDIRECTED: "one undirected edge is added or removed",
-    Relation.EDGE_DIRECTED: "one directed edge is added or removed",
-    Relation.NODE_ZERO_OUT: "one node's features become zero, its edges vanish, and its label and its own row are masked "
-    "out of every sum; that the node id exists is public",
-    Relation.NODE_REPLACE: "one node's features, label and edges are replaced by any others; the number of nodes is public",
-    Relation.GRAPH_REPLACE: "one client's whole graph is replaced by any other of the same, public, size",
-}
-
-
-class Viewer(str, Enum):
+class Viewer(Worded):
     """Who must not learn it: everything this viewer receives has been counted."""
 
     CURATOR_TRUSTED = "curator-trusted"
@@ -68,27 +66,13 @@ class Viewer(str, Enum):
     WORLD = "world"
 
     @property
-    def words(self) -> str:
-        return _VIEWER_WORDS[self]
-
-    @property
     def sees_messages(self) -> bool:
         """Whether it receives every client's own message."""
         return self in (Viewer.SERVER, Viewer.ACTIVE_SERVER)
 
 
-_VIEWER_WORDS = {
-    Viewer.CURATOR_TRUSTED: "anyone who receives the trained model; the curator who holds the whole graph is trusted",
-    Viewer.SERVER_SECURE_AGGREGATION: "the server and every other client, who see only sums over clients",
-    Viewer.SERVER: "the server, which sees each client's own message",
-    Viewer.ACTIVE_SERVER: "a server that sees each client's own message and need not follow the protocol: in every round it "
-    "chooses what model each client is sent",
-    Viewer.WORLD: "everybody, the server included: each node protects its own data before it leaves",
-}
-
-
-class Assumption(str, Enum):
-    """What must be true for the statement to hold. The value is its name, ``words`` its sentence."""
+class Assumption(Worded):
+    """What must be true for the statement to hold."""
 
     COUNTS_PUBLIC = "counts-public"
     HYPERPARAMETERS_PUBLIC = "hyperparameters-public"
@@ -124,70 +108,6 @@ class Assumption(str, Enum):
     UPDATES_SUMMED = "updates-summed"
     PUBLIC_LABELS = "public-labels"
     GRAPH_LABELS_PUBLIC = "graph-labels-public"
-
-    @property
-    def words(self) -> str:
-        return _ASSUMPTION_WORDS[self]
-
-
-_ASSUMPTION_WORDS = {
-    Assumption.COUNTS_PUBLIC: "the number of training nodes, the class list and the number of steps are public",
-    Assumption.HYPERPARAMETERS_PUBLIC: "hyper-parameters were chosen without looking at this private data",
-    Assumption.SPLIT_PUBLIC: "which node ids are used for training is public",
-    Assumption.SPLIT_FROM_EDGES: "who trains and who tests is taken as given, though this simulation computed it from "
-    "the edges (parts of a balanced cut): edges that it reveals get no protection",
-    Assumption.SPLIT_FROM_LABELS: "who trains and who tests is taken as given, though labels were read to choose them (so many "
-    "nodes of each class, or a split that came with the data): a label that the split gives away gets no protection",
-    Assumption.COMPONENT_FROM_EDGES: "which nodes there are is taken as given, though this simulation computed it from the "
-    "private edges (the largest component): an edge whose removal cuts nodes off gets no protection",
-    Assumption.TEST_GRAPH_PUBLIC: "test nodes and the edges among them are public and get no guarantee",
-    Assumption.MEMBERSHIP_GIVEN: "which client holds which node id is a public fact, not computed from private edges",
-    Assumption.MEMBERSHIP_FROM_EDGES: "which client holds which node id is taken as public, though this simulation computed "
-    "it from the private edges (communities, or the neighbours of a centre): edges that it reveals get no protection",
-    Assumption.MEMBERSHIP_FROM_LABELS: "which client holds which node id is taken as public, though this simulation dealt "
-    "nodes by their labels: a label that it gives away gets no protection",
-    Assumption.CLIENTS_DISJOINT: "nothing of a node is held by a second client (edges across clients are dropped)",
-    Assumption.CUT_EDGES_SHARED: "an edge between nodes of two clients is known to these two clients and protected from "
-    "everybody else, what both release because of it being counted together; nodes are held once",
-    Assumption.SIZES_PUBLIC: "the number of nodes of every client's graph is public",
-    Assumption.MODEL_GIVEN: "the shared model is taken as given; what it reveals is priced as a path of its own",
-    Assumption.IDEAL_SECURE_AGGREGATION: "secure aggregation reveals sums only; simulated in floating point, where a real "
-    "protocol adds integers and discrete noise",
-    Assumption.MASKED_SECURE_AGGREGATION: "sums are taken of whole numbers behind pairwise masks; the server is curious and "
-    "follows the protocol, key agreement (X25519) and cipher (AES-128) hold, who is asked and who answers is public, and who "
-    "colludes may give away its keys and shares, too",
-    Assumption.ONE_COLLUDER: "at most one participant adds its knowledge of its own noise share to the sums it sees",
-    Assumption.SEVERAL_COLLUDERS: "at most the stated number of participants tell the server what they know of "
-    "their own noise shares",
-    Assumption.PROMISED_DEGREE: "both neighbouring graphs are promised to have at most the stated maximum degree",
-    Assumption.DEGREE_LIMIT_ENFORCED: "the platform that keeps the graph lets no node have more than the stated number of "
-    "neighbours; input that breaks this limit was refused when it was read",
-    Assumption.FEATURES_LABELS_PUBLIC: "node features and labels are public; only edges are private",
-    Assumption.ROWS_NEVER_RELEASED: "a node's own aggregated row is never shown to anybody but itself",
-    Assumption.SAMPLE_SECRET: "nobody learns which nodes were sampled",
-    Assumption.UNTUNED: "the cost of searching hyper-parameters on private data is not counted; defaults, a paper's or "
-    "ours, were chosen with some of these public graphs in sight",
-    Assumption.TRIALS_SECRET: "how many trainings the choice of settings took, how long they took, and all that is known of "
-    "them but the chosen one stays secret",
-    Assumption.OWN_EDGES_KNOWN: "a node that asks for its prediction may use its own edges",
-    Assumption.PUBLIC_NODES: "a named set of other nodes is public, with their features and the edges among them, and gets "
-    "no guarantee",
-    Assumption.ANSWERS_PRIVATE: "a node that asks uses its own row and its own edges, which it knows, and its answer is shown "
-    "to it alone (joint differential privacy: of a node, all others together learn no more than ε allows, beyond their own "
-    "edges to it); an answer that others see may tell them of its edges",
-    Assumption.UPDATES_SUMMED: "a client's update reaches the server only inside a sum over clients (ideal secure aggregation, "
-    "simulated in floating point; at most one participant adds its own noise share to it); what is compared is seen one by one",
-    Assumption.GRAPH_LABELS_PUBLIC: "for the accuracy of classification alone, the labels of the graphs that the server learns "
-    "from are public",
-    Assumption.PUBLIC_LABELS: "the labels of the public nodes are public, too",
-    Assumption.COLUMNS_PUBLIC: "which features there are, and how they are weighted, is public, though whoever prepared the "
-    "data computed it from all nodes' rows (a vocabulary, a list of codes, TF-IDF, which columns hold numbers); beyond that a "
-    "node's row is its own",
-    Assumption.EDGES_PUBLIC: "which edges exist is public; of a node, only its features and its label are private",
-    Assumption.FEATURES_FROM_EDGES: "the features of a node count its edges (for example its payments), so a node leaves "
-    "traces in the rows of its neighbours, at other clients too: those traces get no protection, only the node's own row, "
-    "label and place in the graph do; with public features (edge level), what they say of an edge is public",
-}
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,14 @@ one thing (that is what it is priced for) and whose door does another:
 length (gradients that are clipped, rows of norm one), so that the distance in standard deviations, estimated from the runs,
 gives a lower limit of μ. All sound rows together are accused with probability at most ``ERROR_RATE``.
 
-``UNSEEN`` lists what no attack here can tell, and why.
+``UNSEEN`` (``unseen.toml``) lists what no attack here can tell, and why.
 """
 
 import math
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib import resources
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -44,33 +46,9 @@ DELTA, RUNS = mutant_games.DELTA, 300
 _READ = ("method", "params", "made", "schedule", "sums", "watch")  # of a plan, what an ``evidence`` reads
 Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", "colluder ignored", "second colluder"]
 
-UNSEEN = {
-    "gap_node at a server, noise × ⅔": "a server reads the encoder's messages only, which hold a part of the budget; the noisy "
-    "hops stay with their client, and the classifier's rows with them. Who reads all that is priced catches it (above).",
-    "progap_node, noise × ⅔": "no attack reads its messages; what it releases are gap_node's kinds, which are broken and "
-    "caught (above), and its own tests tell two thirds of its noise.",
-    "privgnn, noise × ⅔": "who takes part in an answer is secret, and a teacher's posterior moves by less than the √2 that is "
-    "priced. The audit of mechanisms breaks sampled Gaussian sums, and catches them.",
-    "gap_node and sage_node, promised degree broken": "the promise is held against the data before anything is released, and "
-    "where they break it the row is priced ∞ (tests/tasks, privacy.settle): there is no finite ε left to refute.",
-    "features, secure sum leaked with two clients": "each of two clients carries the whole noise, since the other may be a "
-    "colluder: a single message is worth what is priced, and there is nothing to find.",
-    "features, colluder ignored among many clients": "of n shares one is missing, so the noise is smaller by √((n − 1)/n). "
-    "With two clients that is caught (above); with ten it is 5 % of the noise, which so few runs cannot tell from chance. The "
-    "plan's own check refuses such noise.",
-    "local_dp (dp_fedavg), several graphs whose update is clipped as one, noise × ⅔": "the client's other graphs hold on to "
-    "the direction of its update, so that one of them moves it by less than the two clips that are priced (of two graphs with "
-    "updates at right angles by 0.71 of them). A client with one graph, which moves it by all, is caught (above).",
-    "sage_node, noise × ⅔": "a canary without edges moves a step's sum by half of what is priced, and a node that is joined to "
-    "everybody by 0.52 of it (benchmarks.one_run_limits --hubs): two thirds of the noise leave that below the price.",
-    "dpar, noise × ⅔": "who names whom and who is in a batch is secret, so the attack sees a small part of what is priced.",
-    "gcon, noise × ⅔": "ε is for the worst loss and the worst edge; on real rows Θ moves far less than the proof allows. The "
-    "audit of mechanisms breaks its Gaussian noise on the worst loss, and catches it (gaussian-objective).",
-    "lpgnn, sage_edge and blink, noise × ⅔; local_dp's encoded bits": "each release is one randomised response, multi-bit or "
-    "Laplace mechanism, which the audit of mechanisms breaks and catches (kary-response, multi-bit, edge cells).",
-    "dpdgc, noise × ⅔": "an edge that is added to a row turns it far less than into any other, which is what is priced; its "
-    "own tests tell two thirds of its noise, and the plan refuses it.",
-}
+UNSEEN: dict[str, str] = tomllib.loads(
+    resources.files("fedgraph.attacks.base").joinpath("unseen.toml").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True)
