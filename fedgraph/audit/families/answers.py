@@ -1,7 +1,21 @@
-"""Mechanisms with δ = 0: Laplace on one number and on two, k-ary randomised response, and answers that name a set of labels.
+"""Answers and picks: Laplace, randomised response, bits, and the largest of noisy values.
+
+**δ = 0**: Laplace on one number and on two, k-ary randomised response, and answers that name a set of labels.
 
 Worst case: the value is far outside its box in one world and at the other end of it in the other; for the
 response, two different values.
+
+**The multi-bit encoder**: a graph of n rows, m bits of each row or of the whole matrix, all bits of the unit.
+
+Worst case: every entry at the top of the box in one world, at the bottom in the other (an L-layer network
+lets one node do that to every row, and a graph is one client's own). Each bit is then +1 with e^a/(e^a + 1)
+or 1/(e^a + 1), and the number of +1 is sufficient.
+
+**One-shot Gumbel top-k**, priced in two ways: as k bounded-range choices, and by ρ = kε₀²/8.
+
+Worst case: k of the candidates have the largest utility in one world and the smallest in the other, and
+all the rest the reverse (Δ = 1 each). The score is the log-likelihood ratio of the ordered picks
+(Plackett-Luce): Σᵢ (u_P − u_Q)(cᵢ)/scale less the logarithms of what was left to pick from.
 """
 
 import math
@@ -10,10 +24,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from fedgraph.audit.bench import Case, Claim, Sampler, sampler
-from fedgraph.audit.closed_form import laplace, response
-from fedgraph.privacy.events import Laplace, PureDP, RandomizedResponse
+from fedgraph.audit.closed_form import bits, laplace, response
+from fedgraph.privacy.events import ZCDP, BoundedRange, Laplace, MultiBit, PureDP, RandomizedResponse, Repeated
 from fedgraph.privacy.mechanisms.masked_response import MASKED, MaskedResponse
-from fedgraph.privacy.mechanisms.noise import KaryResponse, LaplaceNoise
+from fedgraph.privacy.mechanisms.noise import GumbelTopK, KaryResponse, LaplaceNoise, MultiBitEncoder
 from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.units import Relation
 
@@ -28,6 +42,8 @@ def cases() -> Iterator[Case]:
     yield from _two_numbers()
     yield from _response()
     yield from _sets()
+    yield from _bits()
+    yield from _picks()
 
 
 def _number() -> Iterator[Case]:
@@ -91,3 +107,84 @@ def _sets() -> Iterator[Case]:
     sound = Case("label-sets", Relation.NODE_ZERO_OUT.value, claim, release(3, EPSILON), release(MASKED, EPSILON))
     yield sound
     yield sound.broken("noise × ⅔", release(3, EPSILON * 1.5), release(MASKED, EPSILON * 1.5))
+
+
+NUM_ROWS, NUM_COLUMNS = 4, 3
+BITS_PER_ROW = 2
+BITS_IN_TOTAL = 5
+RUNS_IN_TOTAL = 5_000  # the encoder draws one matrix per call here
+
+
+def _bits() -> Iterator[Case]:
+    """m bits per row: a = ε/(m·n); m bits in total: a = ε/m."""
+    relation = Relation.GRAPH_REPLACE.value
+    total = BITS_PER_ROW * NUM_ROWS
+    claim = Claim.of(MultiBit(EPSILON / total, total), 0.0)
+    high, low = (per_row(v, EPSILON / total) for v in (1.0, 0.0))
+    sound = Case("multi-bit-per-row", relation, claim, high, low, bits(total))
+    yield sound
+    wrong = EPSILON / BITS_PER_ROW
+    yield sound.broken("budget not divided by the rows", per_row(1.0, wrong), per_row(0.0, wrong))
+    wrong = EPSILON / NUM_ROWS
+    yield sound.broken("budget not divided by the row's bits", per_row(1.0, wrong), per_row(0.0, wrong))
+
+    claim = Claim.of(MultiBit(EPSILON / BITS_IN_TOTAL, BITS_IN_TOTAL), 0.0)
+    high, low = (in_total(v, EPSILON / BITS_IN_TOTAL) for v in (1.0, 0.0))
+    sound = Case("multi-bit-in-total", relation, claim, high, low, bits(BITS_IN_TOTAL), runs=RUNS_IN_TOTAL)
+    yield sound
+    yield sound.broken("budget not divided by the bits", in_total(1.0, EPSILON), in_total(0.0, EPSILON))
+
+
+@sampler
+def per_row(runs: int, rng: np.random.Generator, value: float, per_bit: float) -> np.ndarray:
+    """Rows are encoded independently, so ``runs`` graphs are one tall matrix."""
+    encoder = MultiBitEncoder(per_bit, BITS_PER_ROW)
+    encoded = encoder.apply(np.full((runs * NUM_ROWS, NUM_COLUMNS), value), rng)
+    return np.asarray(np.count_nonzero(encoded.reshape(runs, -1) == 1.0, axis=1).astype(float))
+
+
+@sampler
+def in_total(runs: int, rng: np.random.Generator, value: float, per_bit: float) -> np.ndarray:
+    """One call per graph."""
+    encoder = MultiBitEncoder(per_bit, BITS_IN_TOTAL, in_total=True)
+    matrix = np.full((NUM_ROWS, NUM_COLUMNS), value)
+    return np.array([np.count_nonzero(encoder.apply(matrix, rng) == 1.0) for _ in range(runs)], dtype=float)
+
+
+NUM_PICKS, NUM_CANDIDATES = 3, 20
+PER_PICK = 0.8  # ε₀
+DELTA_OF_PICKS = 1e-2
+SCALE = 2.0 / PER_PICK  # 2Δ/ε₀
+
+
+def _picks() -> Iterator[Case]:
+    """Priced as bounded-range picks, with mutants; priced as zCDP."""
+    favoured = np.zeros(NUM_CANDIDATES)
+    favoured[:NUM_PICKS] = 1.0
+    there, back = picked(favoured, SCALE), picked(1.0 - favoured, SCALE)
+    relation = Relation.NODE_REPLACE.value
+    claim = Claim.of(Repeated(BoundedRange(PER_PICK), NUM_PICKS), DELTA_OF_PICKS)
+    sound = Case("gumbel-top-k", relation, claim, there, back)
+    yield sound
+    yield sound.broken("scale halved", picked(favoured, SCALE / 2), picked(1.0 - favoured, SCALE / 2))
+    whole = 2.0 / (PER_PICK * NUM_PICKS)
+    yield sound.broken("k picks at the price of one", picked(favoured, whole), picked(1.0 - favoured, whole))
+    concentrated = Claim.of(ZCDP(NUM_PICKS * PER_PICK**2 / 8), DELTA_OF_PICKS)
+    yield Case("gumbel-top-k-zcdp", relation, concentrated, there, back)
+
+
+@sampler
+def picked(runs: int, rng: np.random.Generator, utility: np.ndarray, scale: float) -> np.ndarray:
+    """The shipped mechanism, one row per run."""
+    picks = GumbelTopK(NUM_PICKS, scale).apply(np.broadcast_to(utility, (runs, NUM_CANDIDATES)), rng)
+    return log_ratio(picks < NUM_PICKS, scale)
+
+
+def log_ratio(favoured: np.ndarray, scale: float) -> np.ndarray:
+    """favoured: bool [runs, k], whether each pick was one of the k favoured candidates. Returns float [runs]."""
+    weight = np.exp(1.0 / scale)
+    left_favoured = NUM_PICKS - np.cumsum(favoured, axis=1) + favoured
+    left_others = NUM_CANDIDATES - NUM_PICKS - np.cumsum(~favoured, axis=1) + ~favoured
+    step = np.where(favoured, 1.0, -1.0) / scale
+    step -= np.log(left_favoured * weight + left_others) - np.log(left_favoured + left_others * weight)
+    return np.asarray(step.sum(axis=1))

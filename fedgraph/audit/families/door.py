@@ -4,6 +4,11 @@
 clip's length. *Refusals*: a row that holds NaN, ±∞ or more than any clipped sum can hold must not leave at
 all. There the score is 1 if a value left that no noise explains, 0 if a usual one or nothing left. (That a
 run stopped is seen by the client that owns the row; the audit bounds what leaves.)
+
+**Choices**: the best of a secret number of trials, chosen by a noisy score: priced, and as it is done everywhere, unpriced.
+
+Worst case: the noisy score is all that a trial releases, and it is 1 higher with the unit than without. ``private selection``
+draws many scores at once, which takes many runs to tell apart; ``choice at the desk`` is the way out that a run has.
 """
 
 import math
@@ -11,14 +16,15 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fedgraph.audit.bench import Case, Claim, sampler
+from fedgraph.audit.bench import Case, Claim, Sampler, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.errors import UnboundedValueError
+from fedgraph.privacy.accounting import selection
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Gaussian
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, sensitivity_l2
+from fedgraph.privacy.events import Gaussian, Laplace, Selected
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, LaplaceNoise
+from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, L2Ball, Unbounded, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 1.0, 1e-3
@@ -36,6 +42,7 @@ def cases() -> Iterator[Case]:
     claim = Claim.of(Gaussian(multiplier), DELTA)
     yield from _bounds(multiplier, claim)
     yield from _refusals(multiplier, claim)
+    yield from _selection()
 
 
 def desk(bound: Bound, std: float) -> Opened:
@@ -95,3 +102,49 @@ def _betrayed(door: Door, value: np.ndarray, std: float) -> bool:
     except UnboundedValueError:
         return False
     return not bool((np.abs(left) < OUT_OF_REACH * std).all())
+
+
+SHAPE, AMONG = 0.0, 20
+FEW, CHOICES = 5, 2_000  # trials on average, and choices, at the desk
+
+
+def _selection() -> Iterator[Case]:
+    """A score that is released once; the best of many, priced as such; the same at the desk."""
+    stop = selection.stop_for(SHAPE, AMONG)
+    alone = Case("one score", RELATION.value, Claim.of(Laplace(1.0), 0.0), _best(1.0, 1.0, 1.0), _best(0.0, 1.0, 1.0))
+    yield alone
+    yield alone.broken(f"the best of {AMONG}, selection unpriced", _best(1.0, 1.0, stop), _best(0.0, 1.0, stop))
+    claim = Claim.of(Selected((Laplace(1.0),), SHAPE, stop), DELTA)
+    sound = Case("private selection", RELATION.value, claim, _best(1.0, 1.0, stop), _best(0.0, 1.0, stop))
+    yield sound
+    yield sound.broken("scores with a quarter of the noise", _best(1.0, 0.25, stop), _best(0.0, 0.25, stop))
+    claim = Claim.of(Selected((Laplace(1.0),), SHAPE, selection.stop_for(SHAPE, FEW)), DELTA)
+    door = Case("choice at the desk", RELATION.value, claim, _chosen(50.0, 1.0), _chosen(0.0, 1.0), runs=CHOICES)
+    yield door
+    yield door.broken("scores with a quarter of the noise", _chosen(1.0, 0.25), _chosen(0.0, 0.25))
+    yield door.broken("scores without a bound", _chosen(50.0, 1.0, Unbounded()))
+
+
+def _best(value: float, scale: float, stop: float) -> Sampler:
+    """The largest of K noisy scores."""
+
+    @sampler
+    def release(runs: int, rng: np.random.Generator) -> np.ndarray:
+        trials = np.array([selection.draw_trials(SHAPE, stop, rng) for _ in range(runs)])
+        scores = LaplaceNoise(scale).apply(np.full(int(trials.sum()), value), rng)
+        return np.asarray(np.maximum.reduceat(scores, np.cumsum(trials) - trials))
+
+    return release()
+
+
+def _chosen(value: float, scale: float, bound: Bound | None = None) -> Sampler:
+    """The score of the best trial, as ``Desk.choose`` lets it out."""
+
+    @sampler
+    def release(runs: int, rng: np.random.Generator) -> np.ndarray:
+        event, score = Selected((Laplace(1.0),), SHAPE, selection.stop_for(SHAPE, FEW)), np.array([value])
+        planned = PlannedRelease("choice", bound or Box(0.0, 1.0), LaplaceNoise(scale), event, range(1), runs)
+        desk = Desk("audit", 0, 0, (planned,), rng)
+        return np.array([desk.choose("choice", lambda _: (None, score))[1].value.item() for _ in range(runs)])
+
+    return release()

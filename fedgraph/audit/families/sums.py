@@ -1,20 +1,37 @@
-"""Gaussian sums: one row vanishes (Δ = C), also from among millions, one is replaced (Δ = 2C), one edge comes or goes (Δ = √2).
+"""Gaussian sums of rows, sums over neighbours, and counts, at their worst-case neighbours.
+
+**Rows**: one row vanishes (Δ = C), also from among millions, one is replaced (Δ = 2C), one edge comes or goes (Δ = √2).
 
 Worst case: the unit's row is longer than the clip and points one way (replace: the opposite way in the
 other world). The score is the release along the line between the two worlds, which is sufficient, so the
 audit sees everything there is to see.
+
+**Neighbours** at node level: the log cap, where one node changes as much as possible.
+
+Worst case: a ring in which everybody knows four others, and a hub that knows everybody. The hub's own row stays hidden; all
+messages point one way, so that what the hub moves adds up over rows. The score is the noisy rows along that movement.
+
+**Counts of columns**, what private ranks are made of. One person's row vanishes (Δ = √d), or becomes another (Δ = √(2d)).
+
+Worst case: the person is in a bin of every column, and the row that replaces it in another bin of each. The score is the noisy
+counts along that movement.
 """
 
 import math
 from collections.abc import Iterator
 
 import numpy as np
+import scipy.sparse as sp
 
 from fedgraph.audit.bench import Case, Claim, Sampler, sampler
 from fedgraph.audit.closed_form import gaussian
+from fedgraph.learning.sampling.neighbour_sampling import bounded
+from fedgraph.learning.sampling.stable_cap import weighted
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.neighbour_sums import log_cap, sensitivity
+from fedgraph.privacy.private_counts import ColumnCounts, column_sensitivity, on_line, positions, widest
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
@@ -22,7 +39,8 @@ EPSILON, DELTA = 1.0, 1e-3
 CLIP = 0.5
 OTHERS = np.array([[0.3, 0.4, 0.0], [0.0, -0.1, 0.2], [-0.5, 0.0, 0.0]])
 OWN = np.array([2.0, 0.0, 0.0])
-RUNS = 10_000  # of the wide sum
+RUNS = 10_000  # of wide sums
+RING, NEAREST, PROMISED = 150, 4, 4
 LONG_BUT_PLAUSIBLE = 2 * CLIP  # unclipped, and still within the norm that a sum of four rows may have
 
 
@@ -34,6 +52,8 @@ def cases() -> Iterator[Case]:
     yield from _replace(multiplier, claim)
     yield from _edge(multiplier, claim)
     yield from _millions(multiplier, claim)
+    yield from _degrees()
+    yield from _columns()
 
 
 def _zero_out(multiplier: float, claim: Claim) -> Iterator[Case]:
@@ -111,3 +131,63 @@ def noisy(runs: int, rng: np.random.Generator, value: np.ndarray, std: float, al
     """value + Gaussian noise, as shipped, read along the unit vector of ``along``."""
     direction = along / np.linalg.norm(along)
     return np.asarray(GaussianNoise(std).apply(np.broadcast_to(value, (runs, value.size)), rng) @ direction)
+
+
+def _degrees() -> Iterator[Case]:
+    """The log cap; a rule that is too steep, and the cut that refills, priced as if nothing refilled."""
+    multiplier = gaussian_multiplier(1, EPSILON, DELTA)
+    claim, cap = Claim.of(Gaussian(multiplier), DELTA), log_cap(RING + 1)
+    there, gone = hub(True), hub(False)
+    ones, signs = np.ones((RING + 1, 1)), np.where(np.arange(RING + 1) % 2, 1.0, -1.0)[:, None]
+
+    def release(one: sp.csr_array, other: sp.csr_array, messages: np.ndarray, std: float) -> tuple[Sampler, Sampler]:
+        values = [(matrix @ messages)[:RING].ravel() for matrix in (one, other)]
+        return noisy(values[0], std, values[0] - values[1]), noisy(values[1], std, values[0] - values[1])
+
+    std = multiplier * cap.sensitivity_l2()
+    right = (weighted(there, cap.factors), weighted(gone, cap.factors))
+    present, absent = release(*right, ones, std)
+    sound = Case("log-cap-hop", Relation.NODE_ZERO_OUT.value, claim, present, absent, gaussian(), runs=RUNS)
+    yield sound
+    steep = np.maximum(0.0, 2 * cap.factors - 1)
+    yield sound.broken("h twice as steep", *release(weighted(there, steep), weighted(gone, steep), ones, std))
+    ids = np.arange(RING + 1)
+    cut = (bounded(there, PROMISED, ids), bounded(gone, PROMISED, ids))
+    claimed = multiplier * sensitivity(Relation.NODE_ZERO_OUT, PROMISED, rows_released=False)
+    yield sound.broken("cut with refill priced as √D", *release(*cut, signs, claimed))
+
+
+def hub(there: bool) -> sp.csr_array:
+    """The ring, and the last node, which knows everybody or (zeroed) nobody."""
+    own = np.arange(RING)
+    ends = [np.column_stack([own, (own + step) % RING]) for step in range(1, NEAREST // 2 + 1)]
+    ends += [np.column_stack([own, np.full(RING, RING)])] if there else []
+    pairs = np.concatenate(ends)
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    ones = np.ones(len(both), dtype=np.float32)
+    return sp.csr_array((ones, (both[:, 0], both[:, 1])), shape=(RING + 1, RING + 1))
+
+
+PEOPLE = np.array([[31.0, 2e4, 0.1], [58.0, 3e4, 0.2], [77.0, 1e9, -1.0]])
+PERSON, ANOTHER = np.array([40.0, 5e4, 0.3]), np.array([-40.0, -5e4, -0.3])
+
+
+def _columns() -> Iterator[Case]:
+    """Zero-out and replace; each with a price that forgets something."""
+    multiplier = gaussian_multiplier(1, EPSILON, DELTA)
+    claim, bound = Claim.of(Gaussian(multiplier), DELTA), ColumnCounts(3, 4, pooled=False)
+
+    def counted(own: np.ndarray) -> np.ndarray:
+        return bound.enforce(positions(on_line(np.vstack([PEOPLE, own])), widest(3)))
+
+    for relation, other in ((Relation.NODE_ZERO_OUT, np.full(3, np.nan)), (Relation.NODE_REPLACE, ANOTHER)):
+        one, two = counted(PERSON), counted(other)
+
+        def release(delta_2: float, one: np.ndarray = one, two: np.ndarray = two) -> tuple[Sampler, Sampler]:
+            return tuple(noisy(value.ravel(), multiplier * delta_2, (one - two).ravel()) for value in (one, two))  # type: ignore
+
+        right = column_sensitivity(bound, relation)
+        sound = Case(f"column-counts-{relation.value}", relation.value, claim, *release(right), gaussian())
+        yield sound
+        yield sound.broken("noise × ⅔", *release(right * 2 / 3))
+        yield sound.broken("columns counted as one", *release(right / 3**0.5))

@@ -1,6 +1,6 @@
 """Sums of clipped gradients whose rows read neighbours (``learning.clipping.neighbour_rows``): how far a hub moves all others.
 
-Worst case: the ring of ``audit.families.degrees`` whose hub knows everybody, and parameters that anybody may have broadcast, so
+Worst case: the ring of ``audit.families.sums`` whose hub knows everybody, and parameters that anybody may have broadcast, so
 large that a small move of a row turns its answer around. The kernel has to project them on the ball that the proof speaks of;
 without that the rows move many times as far as is priced.
 """
@@ -13,8 +13,7 @@ import scipy.sparse as sp
 
 from fedgraph.audit.bench import Case, Claim, Sampler
 from fedgraph.audit.closed_form import gaussian
-from fedgraph.audit.families.degrees import OTHERS, hub
-from fedgraph.audit.families.sums import noisy
+from fedgraph.audit.families.sums import RING, hub, noisy
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.sampling.stable_cap import weighted
@@ -31,7 +30,7 @@ RUNS = 10_000
 
 def cases() -> Iterator[Case]:
     """The kernel under the log cap, and what it would do without a projection, or without the clip."""
-    cap = log_cap(OTHERS + 1)
+    cap = log_cap(RING + 1)
     multiplier = gaussian_multiplier(1, EPSILON, DELTA)
     std = multiplier * neighbour_sums.gradient_sensitivity(cap, CLIP, BOUND, SCALE)
 
@@ -49,10 +48,10 @@ def cases() -> Iterator[Case]:
 
 def _sum(there: bool) -> np.ndarray:
     """The sum of clipped gradients, with the hub or (zeroed) without it."""
-    labels, layout = np.zeros(OTHERS + 1, dtype=np.int64), Layout((2, 2))
+    labels, layout = np.zeros(RING + 1, dtype=np.int64), Layout((2, 2))
     labels[-1] = 0 if there else -1
-    weights = [weighted(hub(there), log_cap(OTHERS + 1).factors) for there in (True, False)]
-    features = [sp.csr_array(np.append(np.ones(OTHERS), own)[:, None]) for own in (1.0, 0.0)]
+    weights = [weighted(hub(there), log_cap(RING + 1).factors) for there in (True, False)]
+    features = [sp.csr_array(np.append(np.ones(RING), own)[:, None]) for own in (1.0, 0.0)]
     both = [neighbour_rows.rows(f, w, SCALE) for f, w in zip(features, weights, strict=True)]
     middle = (both[0][0, 1] + both[1][0, 1]) / 2  # between what a row reads with the hub and without it
     reads = LARGE * np.array([[0.0, 0.0], [1.0, -1.0]])
