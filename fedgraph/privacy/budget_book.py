@@ -115,6 +115,7 @@ class BudgetBook:
 
     @property
     def num_people(self) -> int:
+        """How many people the budget is for."""
         return len(self.row)
 
     def groups(self) -> tuple[SpentGroup, ...]:
@@ -173,6 +174,11 @@ def read(path: Path) -> BudgetBook:
 
 
 def checked_cap(epsilon: object, delta: object) -> tuple[float, float]:
+    """Both as floats.
+
+    Raises:
+        PrivacyError: not a finite number > 0, or δ ≥ 1.
+    """
     numbers = []
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < float(value) < math.inf:

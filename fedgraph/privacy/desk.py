@@ -43,6 +43,7 @@ class PlannedRelease:
 
     @property
     def count(self) -> int:
+        """How often a client makes it in the whole run."""
         return len(self.rounds) * self.per_round
 
 

@@ -92,7 +92,7 @@ class Ledger:
             raise PrivacyError(f"cell {account.cell!r} is already open with another guarantee")
 
     def extend(self, releases: Iterable[Release | Line]) -> None:
-        """Add releases; their account must be open."""
+        """Add releases; ``PrivacyError`` where the account of one is not open."""
         by_cell: dict[str, list[Release | Line]] = {}
         for release in releases:
             if release.cell not in self._accounts:
@@ -109,6 +109,7 @@ class Ledger:
 
     @property
     def accounts(self) -> tuple[Account, ...]:
+        """In the order in which they were opened."""
         return tuple(self._accounts.values())
 
     def __iter__(self) -> Iterator[Line]:
@@ -135,6 +136,7 @@ class Ledger:
             yield json.dumps(line.to_dict(), allow_nan=False, separators=(",", ":"))
 
     def write(self, path: Path) -> None:
+        """Write the file, as ``lines`` gives it."""
         with path.open("w", encoding="utf-8") as file:
             for line in self.lines():
                 file.write(line + "\n")

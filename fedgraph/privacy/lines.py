@@ -98,6 +98,7 @@ def members(spans: Spans) -> Iterator[int]:
 
 
 def length(spans: Spans) -> int:
+    """How many numbers are in ``spans``."""
     return sum(last - first + 1 for first, last in spans)
 
 

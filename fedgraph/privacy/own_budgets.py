@@ -66,7 +66,11 @@ class ShrunkGaussianNoise(Mechanism):
 
 
 def share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) -> float:
-    """w of a client that releases ``releases`` and asks for ``epsilon``."""
+    """w of a client that releases ``releases`` and asks for ``epsilon`` at ``delta``: in (0, 1].
+
+    Raises:
+        PrivacyError: a release is no Gaussian sum, or no share above 2⁻¹² is small enough.
+    """
     for release in releases:
         if not isinstance(release.event, NOISED) or not isinstance(release.mechanism, GaussianNoise):
             raise PrivacyError(

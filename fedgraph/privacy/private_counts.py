@@ -88,7 +88,7 @@ class ColumnCounts(Bound):
 
 
 def column_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
-    """Δ₂ of all counts together, by the table above."""
+    """Δ₂ of all counts of ``bound`` together, by the table above; ``PrivacyError`` for a ``relation`` that is not of nodes."""
     if relation.unit is not Unit.NODE:
         raise PrivacyError(f"counts of columns have no sensitivity under {relation.value}")
     return math.sqrt((1 if bound.pooled else bound.num_columns) * (2 if relation.replaces else 1))

@@ -47,6 +47,12 @@ class Bound:
     additive: ClassVar[bool] = False
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
+        """``value`` with the bound made true; what is within it comes back as it is.
+
+        Raises:
+            UnboundedValueError: NaN, ±∞, or what no scaling can bring within the bound.
+            PrivacyError: there is no bound of its own.
+        """
         raise PrivacyError(f"{type(self).__name__} does not say how to enforce itself")
 
 

@@ -51,6 +51,7 @@ class Promise:
 
     @property
     def kept(self) -> bool:
+        """Whether no unit breaks it."""
         return self.breaking == 0
 
     @property
@@ -98,13 +99,16 @@ class Settlement:
 
     @property
     def epsilon(self) -> float:
+        """Of everything; ∞ where a promise is broken."""
         return math.inf if self.broken else self.total.price.epsilon
 
     @property
     def theorem(self) -> str:
+        """By which result."""
         return self.total.price.theorem
 
     def path_epsilons(self) -> dict[str, float]:
+        """Per path, its ε; ∞ where a promise is broken."""
         return {path: math.inf if self.broken else settled.price.epsilon for path, settled in self.paths.items()}
 
     @property

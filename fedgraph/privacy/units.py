@@ -210,7 +210,11 @@ class Protection:
 
     @classmethod
     def from_dict(cls, data: dict[str, object]) -> Protection:
-        """Inverse of ``to_dict``."""
+        """Inverse of ``to_dict``.
+
+        Raises:
+            PrivacyError: not a protection, or its unit is not that of its relation.
+        """
         assumptions = data["assumptions"]
         numbers = (data["promised_degree"], data.get("degree_limit"), data.get("colluders"))
         if not isinstance(assumptions, list) or not all(d is None or isinstance(d, int) for d in numbers):

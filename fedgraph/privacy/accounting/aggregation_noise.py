@@ -128,7 +128,15 @@ def claimed(pipeline: NodePipeline, gradient: float, hop: float, delta: float) -
 
 
 def least_multiplier(cost: Callable[[float], float], target: float) -> float:
-    """The smallest multiplier (to one part in 10⁴) with cost ≤ target; cost falls."""
+    """The smallest multiplier (to one part in 10⁴, from above) with cost ≤ target.
+
+    Args:
+        cost: multiplier → the published ε; it must fall.
+        target: ε, > 0.
+
+    Raises:
+        PrivacyError: no multiplier below 10¹² is enough.
+    """
     low, high = 1e-3, 1e-3
     while cost(high) > target:
         low, high = high, high * 2
@@ -172,6 +180,9 @@ class Stage:
 def touched_rows(degree: int, layers: int) -> int:
     """k: the node itself, and every node within ``layers`` steps where no node has more than ``degree`` neighbours.
 
+    Raises:
+        PrivacyError: degree or layers below 1.
+
     >>> touched_rows(10, 1), touched_rows(10, 2)
     (11, 101)
     """
@@ -189,7 +200,16 @@ def published_epsilon(stage: Stage, multiplier: float, sizes: Sequence[int], del
 
 
 def noise_multiplier(stage: Stage, sizes: Sequence[int], epsilon: float, delta: float, reading: str) -> float:
-    """σ such that no client of ``sizes`` rows pays more than ``epsilon``.
+    """σ such that no client of ``sizes`` rows pays more than ``epsilon`` at ``delta``.
+
+    Args:
+        stage: steps, rate and touched rows.
+        sizes: rows of each client, ≥ 1.
+        epsilon, delta: of the guarantee.
+        reading: ``published`` (the paper's formula), else the accountants'.
+
+    Raises:
+        PrivacyError: there is no client, or no noise is enough.
 
     >>> stage = Stage(steps=10, rate=0.1, touched=4, fixed=False, replaced=False)
     >>> noise_multiplier(stage, [500], 1.0, 1e-5, "provable") < noise_multiplier(stage, [500], 0.5, 1e-5, "provable")

@@ -27,14 +27,22 @@ from fedgraph.privacy.shapes import Array
 
 
 def best_accuracy(epsilon: float, num_classes: int = 2) -> float:
-    """Balanced classes: e^ε/(e^ε + k − 1)."""
+    """The best accuracy of ``num_classes`` balanced classes after an ``epsilon``-DP release: e^ε/(e^ε + k − 1), in [1/k, 1].
+
+    Raises:
+        PrivacyError: ε negative or NaN, or fewer than two classes.
+    """
     if not epsilon >= 0 or num_classes < 2:
         raise PrivacyError(f"need ε ≥ 0 and at least two classes, found {epsilon} and {num_classes}")
     return 1.0 / (1.0 + (num_classes - 1) * math.exp(-epsilon))
 
 
 def needed_epsilon(accuracy: float, num_classes: int = 2) -> float:
-    """The least ε at which balanced classes can be told apart this well; 0 at or below chance, ∞ at 1."""
+    """The least ε at which balanced classes can be told apart with this ``accuracy``; 0 at or below chance, ∞ at 1.
+
+    Raises:
+        PrivacyError: an accuracy outside [0, 1], or fewer than two classes (``num_classes``).
+    """
     if not 0 <= accuracy <= 1 or num_classes < 2:
         raise PrivacyError(f"need an accuracy in [0, 1] and at least two classes, found {accuracy} and {num_classes}")
     if accuracy * num_classes <= 1:

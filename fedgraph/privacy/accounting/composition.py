@@ -95,9 +95,16 @@ def overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float
 
 
 def overlapping_secure(sensitivities: sp.csr_array, noise_std: float, rounds: int, delta: float) -> WorstUnit:
-    """Per-node composition of ``rounds`` secure sums with total noise ``noise_std`` each.
+    """Per-node composition of ``rounds`` secure sums with total noise ``noise_std`` each: μ_j = √rounds · (Σ_i Δ_ij)/σ.
 
-    sensitivities: CSR [clients, nodes], Δ₂ of client i's message for node j, in data units like noise_std.
+    Args:
+        sensitivities: CSR [clients, nodes], Δ₂ of client i's message for node j, in data units like ``noise_std``.
+        noise_std: σ of the whole sum, > 0; ∞ → ε = 0.
+        rounds: how many sums, ≥ 0.
+        delta: of the guarantee, in [0, 1).
+
+    Raises:
+        PrivacyError: no nodes, noise that is not > 0, or a sensitivity that is negative or not finite.
 
     >>> five = sp.csr_array(np.ones((5, 1)))
     >>> overlapping_secure(five, 10.0, 1, 1e-5).price == price(Gaussian(2.0), 1e-5)

@@ -56,7 +56,17 @@ def tau(std: float, shares: int) -> float:
 
 
 def rho(norm: float, std: float, shares: int, dimension: int) -> float:
-    """ρ of a sum with ``shares`` discrete Gaussians of parameter ``std``; integer differences have L2 norm at most ``norm``."""
+    """ρ of a sum with ``shares`` discrete Gaussians: ½(norm/(√shares·std) + τ√dimension)², ∞ for std < ½.
+
+    Args:
+        norm: the largest L2 norm of a difference of whole numbers, in steps.
+        std: parameter σ of one share, in steps, > 0.
+        shares: honest clients, ≥ 1.
+        dimension: entries, ≥ 0.
+
+    Raises:
+        PrivacyError: no share, or noise that is not > 0.
+    """
     if shares < 1 or not std > 0:
         raise PrivacyError(f"need at least one share of noise with std > 0, found {shares} of {std}")
     if std < 0.5:

@@ -39,6 +39,13 @@ def epsilon(mu: float, delta: float) -> float:
     """Smallest ε ≥ 0 with δ(ε) ≤ delta, to one part in 10⁹, rounded up where double precision resolves δ(ε).
 
     For μ below about 1e-9 together with δ below about 1e-12 it does not, and δ(ε) may be missed by rounding.
+
+    Args:
+        mu: Δ₂/s of everything together, ≥ 0; ∞ → ∞.
+        delta: in [0, 1]; 0 → ∞ unless μ = 0.
+
+    Raises:
+        PrivacyError: NaN or a number out of range.
     """
     if math.isnan(mu) or mu < 0 or math.isnan(delta) or not 0 <= delta <= 1:
         raise PrivacyError(f"need mu ≥ 0 and 0 ≤ delta ≤ 1, found mu={mu}, delta={delta}")

@@ -22,7 +22,17 @@ from fedgraph.privacy.shapes import Array
 
 
 def of_best(each: Array, orders: Array, shape: float, stop: float) -> Array:
-    """R' at ``orders``. each: R at ``orders`` of one trial. shape: η ≥ 0. stop: γ in (0, 1]."""
+    """R' of the best trial, by the formula above.
+
+    Args:
+        each: float64 [k], R of one trial at ``orders``; ∞ where an order has no bound.
+        orders: float64 [k], λ > 1.
+        shape: η ≥ 0.
+        stop: γ in (0, 1].
+
+    Raises:
+        PrivacyError: γ outside (0, 1], or η that is not finite.
+    """
     if not 0 < stop <= 1 or not math.isfinite(shape):
         raise PrivacyError(f"stopping needs 0 < stop ≤ 1 and a finite shape, found {stop} and {shape}")
     if stop == 1:
@@ -46,7 +56,11 @@ def mean_trials(shape: float, stop: float) -> float:
 
 
 def stop_for(shape: float, mean: float) -> float:
-    """The γ for which E K = ``mean`` ≥ 1."""
+    """The γ for which E K = ``mean`` under η = ``shape``, from the side of fewer trials.
+
+    Raises:
+        PrivacyError: a mean below 1, or of a million and more.
+    """
     if not 1 <= mean < 1e6:
         raise PrivacyError(f"among is {mean}; allowed: the mean number of trials, 1 to a million")
     low, high = 1e-12, 1.0

@@ -75,7 +75,10 @@ def _pure(epsilon: float) -> float:
 
 
 def epsilon(total_rho: float, delta: float) -> float:
-    """ε at ``delta`` of a total_rho-zCDP mechanism.
+    """ε at ``delta`` of a ``total_rho``-zCDP mechanism, by the conversion above.
+
+    Raises:
+        PrivacyError: ρ negative or NaN, δ outside [0, 1].
 
     >>> round(epsilon(0.5, 1e-5), 4)
     4.7284

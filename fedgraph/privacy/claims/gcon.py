@@ -57,7 +57,16 @@ def pseudo_huber(num_classes: int, width: float) -> LossBounds:
 
 
 def psi(steps: Sequence[float], restart: float, cap: float = 0.5) -> float:
-    """Ψ: sensitivity (sum over rows of L2 changes) of Z = (1/s) ⊕ Z_{mᵢ}. steps: m₁ … m_s, math.inf allowed."""
+    """Ψ: sensitivity (sum over rows of L2 changes) of Z = (1/s) ⊕ Z_{mᵢ}; 0 where no edge is used.
+
+    Args:
+        steps: m₁ … m_s ≥ 0, math.inf allowed.
+        restart: a in (0, 1].
+        cap: p in (0, ½].
+
+    Raises:
+        PrivacyError: a number out of its range, or no step.
+    """
     if not 0 < restart <= 1 or not 0 < cap <= 0.5 or not steps or any(math.isnan(m) or m < 0 for m in steps):
         raise PrivacyError(f"need 0 < restart ≤ 1, 0 < cap ≤ ½ and steps ≥ 0, found {restart}, {cap}, {list(steps)}")
     each = [1.0 if math.isinf(m) else 1 - (1 - restart) ** m for m in steps]
@@ -154,7 +163,15 @@ def end_epsilon(made: Perturbation, given: Situation, total_regulariser: float) 
 
 
 def output_sensitivity(gradient_norm: float, total_regulariser: float) -> float:
-    """Δ₂ = 2g/(Λ + Λ') between two approximate minimisers' distances to their exact ones."""
+    """Δ₂ = 2g/(Λ + Λ') between two approximate minimisers' distances to their exact ones.
+
+    Args:
+        gradient_norm: g ≥ 0, that a minimiser is accepted with.
+        total_regulariser: Λ + Λ' > 0.
+
+    Raises:
+        PrivacyError: a number out of its range, or NaN.
+    """
     require_positive("total_regulariser", total_regulariser)
     if math.isnan(gradient_norm) or gradient_norm < 0:
         raise PrivacyError(f"a gradient norm is a number ≥ 0, found {gradient_norm}")

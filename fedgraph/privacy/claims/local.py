@@ -34,7 +34,10 @@ def sampled_entries(epsilon: float, num_entries: int) -> int:
 
 
 def encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> Event:
-    """Algorithm 1 at ε/(m·n) per bit. in_total: m bits in all (literal reading); else m bits in each row."""
+    """Algorithm 1 at ε/(m·n) per bit, of m = ``num_sampled`` entries and n = ``num_rows``.
+
+    in_total: m bits in all (literal reading); else m bits in each row. Raises ``PrivacyError`` for ε ≤ 0, no entry or no row.
+    """
     require_positive("epsilon", epsilon)
     if num_sampled < 1 or num_rows < 1:
         raise PrivacyError(f"need at least one entry and one row, found {num_sampled} and {num_rows}")
@@ -42,7 +45,10 @@ def encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: boo
 
 
 def released_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> Event:
-    """H + N(0, std²) with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1]."""
+    """H + N(0, noise_std²) with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1].
+
+    n, h: num_rows, num_columns, ≥ 1. Raises ``PrivacyError`` for noise that is not > 0, no row or no column.
+    """
     require_positive("noise_std", noise_std)
     if num_columns < 1 or num_rows < 1:
         raise PrivacyError(f"need at least one row and one column, found {num_rows} and {num_columns}")

@@ -37,7 +37,11 @@ WORD = 31  # random bits of the first comparison; one more is the sign
 
 @lru_cache(maxsize=32)
 def distribution(std: float, bits: int) -> Sequence[int]:
-    """⌊2^bits · P(|X| ≤ k)⌋ for k = 0, 1, … up to the last value that ``bits`` bits can tell from certainty."""
+    """⌊2^bits · P(|X| ≤ k)⌋ for k = 0, 1, … up to the last value that ``bits`` bits can tell from certainty.
+
+    Raises:
+        PrivacyError: a std outside ``LEAST_STD`` … ``MOST_STD`` steps.
+    """
     if not LEAST_STD <= std <= MOST_STD:
         raise PrivacyError(f"a discrete Gaussian needs {LEAST_STD:g} ≤ std ≤ {MOST_STD:g} steps, found {std}")
     guard = 96
@@ -97,6 +101,7 @@ class Table:
 
 @lru_cache(maxsize=8)
 def table(std: float) -> Table:
+    """The table of this ``std``, remembered."""
     limits = np.array([min(v, 2**WORD - 1) for v in distribution(std, WORD)], dtype=np.uint32)
     leading = max(8, min(18, math.ceil(math.log2(std)) + 3))
     shift = WORD - leading

@@ -52,15 +52,29 @@ class Mechanism:
     """Base of all mechanisms; abstract."""
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """What leaves in the place of ``value``, which stays as it is.
+
+        Args:
+            value: bounded and finite; its shape is the mechanism's own matter.
+            rng: the client's noise stream.
+
+        Raises:
+            UnboundedValueError: NaN, ±∞, an entry out of range, or noise that rounding would eat.
+            PrivacyError: another shape than the mechanism is for, or no mechanism of its own.
+        """
         raise PrivacyError(f"{type(self).__name__} does not say what it does")
 
     def of_many(self, shares: int) -> Mechanism:
-        """What turns the sum of ``shares`` bounded values into a draw with the law of the sum of their noisy values."""
+        """What turns the sum of ``shares`` bounded values into a draw with the law of the sum of their noisy values.
+
+        Raises:
+            PrivacyError: that sum is no single draw of a known law.
+        """
         raise PrivacyError(f"the sum of {shares} values after {self.words} is not one draw of a known law")
 
     @property
     def words(self) -> str:
-        """For the ledger and the report."""
+        """One phrase for the ledger and the report."""
         raise PrivacyError(f"{type(self).__name__} does not say what it is")
 
 

@@ -20,7 +20,14 @@ from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, KaryRespo
 
 
 def log_ratio(mechanism: Mechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
-    """The ratio of one release. released, one, zero: arrays of one shape, what was sent and the two inputs after their bound.
+    """log P(released | one) − log P(released | zero) of one release.
+
+    Args:
+        mechanism: what released it.
+        released, one, zero: arrays of one shape: what was sent, and the two inputs after their bound.
+
+    Raises:
+        PrivacyError: the mechanism has no likelihood ratio here.
 
     >>> round(log_ratio(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
     4.0
