@@ -23,10 +23,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fedgraph import seeds
-from fedgraph.attacks.base import game, reference
+from fedgraph import data, seeds
+from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene, of_edges
 from fedgraph.documents.settings import Settings
+from fedgraph.errors import DataError
+from fedgraph.learning.baselines import fitting
+from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
 
@@ -37,6 +40,7 @@ NEEDS = (
 VIEWER = Viewer.CURATOR_TRUSTED
 GAME: game.Kind = "edges"
 
+STEPS, RATE, DECAY = 100, 0.01, 5e-4  # of models of the attacker's own
 ROWS, PART, OTHER = (2, 4, 6, 7), (3, 5, 6, 7), (1, 4, 5, 7)
 
 
@@ -78,8 +82,8 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of another graph, described by the answers of a graph network of its own, and whether they have an edge."""
-    graph = reference.other_graph(params.shadow)
-    answers = reference.answers(graph, "gcn", int(scene.rng.integers(2**31)))
+    graph = other_graph(params.shadow)
+    answers = answers_of_own(graph, "gcn", int(scene.rng.integers(2**31)))
     described = Described(answers, graph, params.number in ROWS, scene.rng)
     inside = np.column_stack(graph.adjacency.nonzero())
     inside = inside[inside[:, 0] < inside[:, 1]][:5000]
@@ -96,7 +100,7 @@ class Described:
 
     def __init__(self, answers: np.ndarray, graph: Graph, rows: bool, rng: np.random.Generator) -> None:
         self.answers, self.graph, self.rows = answers, graph, rows
-        self.reference = reference.answers(graph, "mlp", int(rng.integers(2**31))) if rows else None
+        self.reference = answers_of_own(graph, "mlp", int(rng.integers(2**31))) if rows else None
 
     def of(self, pairs: np.ndarray) -> np.ndarray:
         """[k, 12], or with rows [k, 32]."""
@@ -146,3 +150,23 @@ def entropies(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     every = -(rows * np.log(np.maximum(rows, 1e-12))).sum(axis=1)
     a, b = every[pairs[:, 0]], every[pairs[:, 1]]
     return np.column_stack([(a + b) / 2, a * b, np.abs(a - b), (a - b) ** 2])
+
+
+def other_graph(name: str) -> Graph:
+    """Another graph with features and labels, by its ``family/dataset``. ``DataError`` for a collection of graphs."""
+    found = data.load(name)
+    if not isinstance(found, Graph):
+        raise DataError(f"{name} is a collection of graphs; an attacker's shadow needs one graph")
+    return found
+
+
+def answers_of_own(graph: Graph, model: str, seed: int) -> np.ndarray:
+    """[n, c] probabilities for the nodes of ``graph`` from a network (``gcn`` or ``mlp``) trained on its known labels."""
+    shape = Shape(model, graph.num_features, graph.num_classes, 32)
+    given = fitting.inputs(graph)
+    network = fitting.build_network(shape, seed)
+    how = fitting.Steps(STEPS, 0, RATE, DECAY)
+    after = fitting.trained(network, given, graph.labels, fitting.start(shape, seed), how, lambda step: seed + step)
+    scores = fitting.scores(network, after.vector, given).astype(np.float64)
+    likely = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(likely / likely.sum(axis=1, keepdims=True))

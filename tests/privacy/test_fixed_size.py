@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from fedgraph.privacy.accounting import aggregation_noise, curves
+from fedgraph.privacy.accounting import aggregation_noise, pld
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, Repeated
 
@@ -21,7 +21,7 @@ def test_distances_are_those_of_every_batch(batch: int, rows: int, touched: int,
     for chosen in drawn:  # rows 0 … touched − 1 are touched, row 0 is the node's own
         others = sum(row in chosen for row in range(touched))
         counted[2.0 * others - (0 in chosen and not replaced)] += 1
-    found, weights = curves.distances(batch, rows, touched, replaced)
+    found, weights = pld.distances(batch, rows, touched, replaced)
     said: Counter[float] = Counter()
     for distance, weight in zip(found, weights, strict=True):
         said[float(distance)] += weight

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from dp_accounting.pld import pld_pmf
 
-from fedgraph.privacy.accounting import curves, gaussian, losses
+from fedgraph.privacy.accounting import gaussian, losses, pld
 from fedgraph.privacy.events import FixedSizeGaussian
 
 
 @pytest.mark.parametrize("gap", [1e-3, 0.05, 1.0])
 def test_dots_equal_the_librarys(gap):
     low, high = math.floor(-4 / gap), math.ceil(6 / gap)
-    deltas = curves.gaussian_deltas(gap * np.arange(low, high + 1), 1.0)
+    deltas = pld.gaussian_deltas(gap * np.arange(low, high + 1), 1.0)
     ours = losses.connect_dots(deltas, low, gap)
     theirs = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(gap, low, high, deltas).to_dense_pmf()
     assert theirs._lower_loss == low
@@ -25,24 +25,24 @@ def test_dots_equal_the_librarys(gap):
 def test_grid_is_never_more_private(gap):
     """The grid's δ is at least the mechanism's, on and between dots."""
     low, high = math.floor(-8 / gap), math.ceil(10 / gap)
-    grid = losses.connect_dots(curves.gaussian_deltas(gap * np.arange(low, high + 1), 1.0), low, gap)
+    grid = losses.connect_dots(pld.gaussian_deltas(gap * np.arange(low, high + 1), 1.0), low, gap)
     at = np.linspace(-3.0, 6.0, 200)
     losses_at = gap * np.arange(low, high + 1)
     for epsilon in at:
         delta = grid.infinity + np.sum(grid.masses * np.maximum(0.0, -np.expm1(epsilon - losses_at)))
-        assert delta >= curves.gaussian_deltas(np.array([epsilon]), 1.0)[0] - 1e-12
+        assert delta >= pld.gaussian_deltas(np.array([epsilon]), 1.0)[0] - 1e-12
 
 
 @pytest.mark.parametrize(("mu", "count"), [(0.02, 1000), (0.3, 40), (2.0, 3), (1e-3, 100_000)])
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-8])
 def test_composition_against_the_exact_gaussian(mu, count, delta):
-    part = losses.Part(curves.gaussian(mu, losses.tail(delta, count)), None, count)
+    part = losses.Part(pld.gaussian_curve(mu, losses.tail(delta, count)), None, count)
     exact = gaussian.epsilon(mu * math.sqrt(count), delta)
     found = losses.compose([part], delta)
     assert exact <= found <= exact * 1.003 + 1e-9
 
 
-@pytest.mark.parametrize("curve", [curves.pure(0.7), curves.k_ary(0.7, 5), curves.bounded_range(0.7), curves.laplace(0.7)])
+@pytest.mark.parametrize("curve", [pld.pure(0.7), pld.k_ary(0.7, 5), pld.bounded_range(0.7), pld.laplace(0.7)])
 def test_closed_forms_are_hockey_sticks(curve):
     at = np.linspace(-3, 3, 601)
     deltas = curve.deltas(at)
@@ -56,7 +56,7 @@ def test_closed_forms_are_hockey_sticks(curve):
 
 def test_bounded_range_envelope_covers_every_two_point_pair():
     epsilon, at = 1.3, np.linspace(-1.3, 1.3, 53)
-    envelope = curves.bounded_range(epsilon).deltas(at)
+    envelope = pld.bounded_range(epsilon).deltas(at)
     for t in np.linspace(1e-6, epsilon - 1e-6, 200):
         mass = -math.expm1(t - epsilon) / -math.expm1(-epsilon)
         real = mass * np.maximum(0, -np.expm1(at - t)) + (1 - mass) * np.maximum(0, -np.expm1(at - t + epsilon))
@@ -64,7 +64,7 @@ def test_bounded_range_envelope_covers_every_two_point_pair():
 
 
 def test_vector_laplace_is_no_worse_than_one_coordinate():
-    """The Prékopa argument of ``curves``, by brute force in two dimensions."""
+    """The Prékopa argument of ``pld``, by brute force in two dimensions."""
     axis = np.arange(-14, 15, 0.02)
     x, y = np.meshgrid(axis, axis)
     p = np.exp(-np.abs(x) - np.abs(y)) / 4
@@ -72,19 +72,19 @@ def test_vector_laplace_is_no_worse_than_one_coordinate():
         q = np.exp(-np.abs(x - share) - np.abs(y - (1 - share))) / 4
         for epsilon in (0.0, 0.3, 0.7):
             real = np.maximum(p - math.exp(epsilon) * q, 0).sum() * 0.02**2
-            assert real <= curves.laplace(1.0).deltas(np.array([epsilon]))[0] + 1e-4
+            assert real <= pld.laplace(1.0).deltas(np.array([epsilon]))[0] + 1e-4
 
 
 def test_fixed_size_is_a_hypergeometric_average():
-    curve = curves.fixed_size(FixedSizeGaussian(3.0, 5, 20, 2, replaced=True), 1e-12)
+    curve = pld.fixed_size(FixedSizeGaussian(3.0, 5, 20, 2, replaced=True), 1e-12)
     weights = np.array([15 * 14, 2 * 5 * 15, 5 * 4]) / (20 * 19)
     at = np.array([0.3])
-    expected = weights[1] * curves.gaussian_deltas(at, 2 / 3)[0] + weights[2] * curves.gaussian_deltas(at, 4 / 3)[0]
+    expected = weights[1] * pld.gaussian_deltas(at, 2 / 3)[0] + weights[2] * pld.gaussian_deltas(at, 4 / 3)[0]
     assert curve.deltas(at)[0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_edge_cases():
-    part = losses.Part(curves.pure(1.0), None, 2)
+    part = losses.Part(pld.pure(1.0), None, 2)
     assert losses.compose([], 1e-5) == 0.0
     assert losses.compose([part], 1e-10) == math.inf
-    assert losses.compose([losses.Part(curves.pure(1.0, 1e-3), None, 1)], 1e-5) == math.inf
+    assert losses.compose([losses.Part(pld.pure(1.0, 1e-3), None, 1)], 1e-5) == math.inf

@@ -1,6 +1,6 @@
 """The loss-distribution accountant: which releases have a dominating pair, and their composition.
 
-Every release is given by the hockey-stick curve of a pair that dominates it in both orders (``curves``,
+Every release is given by the hockey-stick curve of a pair that dominates it in both orders (below,
 ``mixture``); the curves go onto one pessimistic grid and are convolved at once (``losses``). "Forward" is
 the world that holds the unit against the one that does not; forward composes with forward.
 
@@ -18,14 +18,170 @@ alternative, so adaptive composition holds for whatever is chosen.
 Wang 2022, Theorem 10). ZCDP has no single pair and is not covered.
 
 **Edge cases.** δ below 1e-9 → ∞ (``losses``); parameters 0 and ∞ never arrive (``accountant.normalised``).
+
+**Curves** in closed form: pure DP, (ε, δ)-DP, k-RR, bounded range, Laplace, Gaussian, fixed-size batches.
+
+Each function returns the δ(e) of a pair that dominates the mechanism at every e, so the curves may be
+composed adaptively (``losses``). All are symmetric: swapping the two worlds changes nothing.
+
+* **pure ε** (Kairouz, Oh & Viswanath 2015, Theorem 3.1): binary randomised response,
+  δ(e) = (e^ε − e^e)/(e^ε + 1) for |e| ≤ ε.
+* **(ε, δ₀)**: the same on mass 1 − δ₀, plus δ₀ at infinity.
+* **a mechanism beside pure ε**: the mean of its δ at e − ε and e + ε, weighted as the two-point pair has its losses.
+* **a choice**: the largest δ of its alternatives (``pld``).
+* **k-ary response**: probabilities a = e^ε/(e^ε + k − 1) and b = 1/(e^ε + k − 1);
+  δ(e) = [a − e^e b]₊ + [b − e^e a]₊ + (k − 2) b [1 − e^e]₊. Exact for the mechanism.
+* **bounded range** (Dong, Durfee & Rogers 2020, Lemma 3.2 and Section 4): the worst pairs are two-point,
+  losses t and t − ε with P(t) = (1 − e^{t−ε})/(1 − e^{−ε}), 0 ≤ t ≤ ε. The supremum of their curves over
+  t is at t = (ε + e)/2 and is convex in e^e, hence itself the curve of a dominating pair:
+  δ(e) = (1 − e^{(e−ε)/2})²/(1 − e^{−ε}) for |e| ≤ ε.
+* **Laplace**, one dimension, ε = Δ₁/b: δ(e) = 1 − e^{(e−ε)/2} for 0 ≤ e ≤ ε (and by symmetry
+  δ(e) = 1 − e^e + e^e δ(−e)). A vector with the same L1 sensitivity is no worse: 1 − δ(e) = ∫ min(p(x),
+  e^e p(x − v)) dx is log-concave in the shift v (Prékopa), so δ is quasi-convex in v and largest at a
+  corner of the L1 ball, where one coordinate takes the whole shift. (dp_accounting's accountant refuses
+  Laplace under REPLACE_ONE; here the multiplier is already relative to the relation's own Δ₁.)
+* **Gaussian**: ``gaussian.log_delta``. A vector rotates onto one coordinate.
+* **fixed-size batches, all touched rows replaced**: reveal the batch. Given that it holds j touched rows
+  (hypergeometric), two sums differ by at most 2jC: δ(e) = Σ_j P(j) δ_Gauss(e; 2j/σ). Hiding the batch is
+  post-processing.
 """
 
 import math
 from collections.abc import Sequence
 
+import numpy as np
+from scipy.special import log_ndtr, ndtri
+
 from fedgraph.errors import UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import curves, losses, mixture
+from fedgraph.privacy.accounting import losses, mixture
+from fedgraph.privacy.accounting.losses import Curve
+from fedgraph.privacy.events import FixedSizeGaussian
+from fedgraph.privacy.shapes import Array
+
+
+def pure(epsilon: float, delta: float = 0.0) -> Curve:
+    """ε-DP, or (ε, δ₀)-DP."""
+
+    def deltas(e: Array) -> Array:
+        inside = -np.expm1(np.clip(e, -epsilon, epsilon) - epsilon) / (1 + math.exp(-epsilon))
+        return delta + (1 - delta) * np.where(e < -epsilon, -np.expm1(np.minimum(e, 0.0)), inside)
+
+    return Curve(deltas, -epsilon, epsilon, _two_point_spread(epsilon))
+
+
+def beside_pure(curve: Curve, epsilon: float) -> Curve:
+    """A mechanism with ``curve`` and a pure ε, composed: P has the loss ε with probability e^ε/(e^ε + 1), else −ε."""
+    high = 1 / (1 + math.exp(-epsilon))
+
+    def deltas(e: Array) -> Array:
+        return np.asarray(high * curve.deltas(e - epsilon) + (1 - high) * curve.deltas(e + epsilon))
+
+    spread = math.hypot(curve.spread, _two_point_spread(epsilon))
+    return Curve(deltas, curve.low - epsilon, curve.high + epsilon, spread, 2 * curve.cost)
+
+
+def largest(alternatives: Sequence[Curve]) -> Curve:
+    """At every e the largest δ of the alternatives."""
+    return Curve(
+        lambda e: np.max([curve.deltas(e) for curve in alternatives], axis=0),
+        min(curve.low for curve in alternatives),
+        max(curve.high for curve in alternatives),
+        max(curve.spread for curve in alternatives),
+        sum(curve.cost for curve in alternatives),
+    )
+
+
+def k_ary(epsilon: float, num_values: int) -> Curve:
+    """k-ary randomised response."""
+    rest = (num_values - 1) * math.exp(-epsilon)
+    top, other = 1 / (1 + rest), math.exp(-epsilon) / (1 + rest)
+
+    def deltas(e: Array) -> Array:
+        high = top * np.maximum(0.0, -np.expm1(np.minimum(e - epsilon, 0.0)))
+        low = other * np.maximum(0.0, -np.expm1(np.minimum(e + epsilon, 0.0)))
+        return high + low + (num_values - 2) * other * -np.expm1(np.minimum(e, 0.0))
+
+    spread = epsilon * math.sqrt(min(1.0, num_values * other))
+    return Curve(deltas, -epsilon, epsilon, max(spread, 1e-3 * epsilon))
+
+
+def bounded_range(epsilon: float) -> Curve:
+    """One pick of an ε-bounded-range mechanism."""
+
+    def deltas(e: Array) -> Array:
+        inside = np.square(np.expm1((np.clip(e, -epsilon, epsilon) - epsilon) / 2)) / -math.expm1(-epsilon)
+        return np.where(e < -epsilon, -np.expm1(np.minimum(e, 0.0)), inside)
+
+    return Curve(deltas, -epsilon, epsilon, min(epsilon / 2, 2.0))
+
+
+def laplace(epsilon: float) -> Curve:
+    """Laplace noise of scale Δ₁/ε."""
+
+    def deltas(e: Array) -> Array:
+        positive = -np.expm1((np.clip(np.abs(e), 0.0, epsilon) - epsilon) / 2)
+        negative = -np.expm1(np.minimum(e, 0.0)) + np.exp(np.minimum(e, 0.0)) * positive
+        return np.where(e >= 0, positive, negative)
+
+    return Curve(deltas, -epsilon, epsilon, min(epsilon, 2.0))
+
+
+def gaussian_curve(mu: float, tail: float) -> Curve:
+    """The μ-Gaussian mechanism."""
+    reach = -float(ndtri(tail))
+    return Curve(lambda e: gaussian_deltas(e, mu), mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach, mu)
+
+
+def gaussian_deltas(e: Array, mu: float) -> Array:
+    """δ(e) of the μ-Gaussian mechanism at many e of either sign."""
+    log_above = log_ndtr(mu / 2 - e / mu)
+    ratio = np.minimum(e + log_ndtr(-mu / 2 - e / mu) - log_above, 0.0)
+    return np.asarray(np.exp(log_above) * -np.expm1(ratio))
+
+
+def distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool) -> tuple[Array, Array]:
+    """(how far apart the two worlds' sums of one batch can be, in clips; with which probability), the batch revealed.
+
+    2j for j replaced rows in the batch; where the own row vanishes instead, 2j + 1 with it and 2j without it, for j others.
+    """
+    from scipy.stats import hypergeom  # its import takes half a second
+
+    if replaced:
+        hits = np.arange(max(0, batch_size - num_rows + touched_rows), min(touched_rows, batch_size) + 1)
+        chances = hypergeom.pmf(hits, num_rows, touched_rows, batch_size)
+        return np.asarray(2.0 * hits, dtype=np.float64), np.asarray(chances, dtype=np.float64)
+    hits = np.arange(min(touched_rows - 1, batch_size) + 1)
+    inside = batch_size / num_rows
+    own = [
+        (2.0 * hits + there, weight * hypergeom.pmf(hits, num_rows - 1, touched_rows - 1, batch_size - there))
+        for there, weight in ((0, 1 - inside), (1, inside))
+        if weight > 0
+    ]
+    found, weights = np.concatenate([d for d, _ in own]), np.concatenate([w for _, w in own])
+    return found[weights > 0], weights[weights > 0]
+
+
+def fixed_size(step: FixedSizeGaussian, tail: float) -> Curve:
+    """One batch drawn without replacement, the batch revealed: a mixture of Gaussians whose component is known."""
+    hits, weights = distances(step.batch_size, step.num_rows, step.touched_rows, step.replaced)
+    mus = hits / step.noise_multiplier
+
+    def deltas(e: Array) -> Array:
+        total = np.zeros_like(e)
+        for weight, mu in zip(weights, mus, strict=True):
+            total += weight * (gaussian_deltas(e, float(mu)) if mu > 0 else -np.expm1(np.minimum(e, 0.0)))
+        return total
+
+    with np.errstate(divide="ignore"):
+        reach = np.maximum(0.0, -ndtri(np.minimum(0.5, tail / weights / len(hits))))
+    high = float(np.max(mus**2 / 2 + mus * reach))
+    return Curve(deltas, -high, high, math.sqrt(float(weights @ mus**2)), cost=float(len(hits)))
+
+
+def _two_point_spread(epsilon: float) -> float:
+    return max(epsilon / math.cosh(min(epsilon / 2, 300.0)), 1e-3 * epsilon)
+
 
 _COVERED = (
     events.ApproxDP, events.BoundedRange, events.FixedSizeGaussian, events.Gaussian, events.Laplace, events.MultiBit,
@@ -50,7 +206,7 @@ def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
     mu_squared = math.fsum(n / leaf.noise_multiplier**2 for leaf, n in leaves if isinstance(leaf, events.Gaussian))
     parts = [_part(leaf, count, tail) for leaf, count in leaves if not isinstance(leaf, events.Gaussian)]
     if mu_squared > 0:
-        parts.append(losses.Part(curves.gaussian(math.sqrt(mu_squared), tail), None, 1))
+        parts.append(losses.Part(gaussian_curve(math.sqrt(mu_squared), tail), None, 1))
     return losses.compose(parts, delta)
 
 
@@ -60,21 +216,21 @@ def _part(leaf: events.Event, count: int, tail: float) -> losses.Part:
         forward, backward = mixture.curves(chosen, tail)
         return losses.Part(forward, backward, count)
     if isinstance(leaf, events.FixedSizeGaussian):
-        return losses.Part(curves.fixed_size(leaf, tail), None, count)
+        return losses.Part(fixed_size(leaf, tail), None, count)
     if isinstance(leaf, events.Laplace):
-        return losses.Part(curves.laplace(1 / leaf.noise_multiplier), None, count)
+        return losses.Part(laplace(1 / leaf.noise_multiplier), None, count)
     if isinstance(leaf, events.RandomizedResponse):
-        return losses.Part(curves.k_ary(leaf.epsilon, leaf.num_values), None, count)
+        return losses.Part(k_ary(leaf.epsilon, leaf.num_values), None, count)
     if isinstance(leaf, events.BoundedRange):
-        return losses.Part(curves.bounded_range(leaf.epsilon), None, count)
+        return losses.Part(bounded_range(leaf.epsilon), None, count)
     if isinstance(leaf, events.MultiBit):
-        return losses.Part(curves.pure(leaf.epsilon_per_bit), None, count * leaf.num_bits)
+        return losses.Part(pure(leaf.epsilon_per_bit), None, count * leaf.num_bits)
     if isinstance(leaf, events.PureDP):
-        return losses.Part(curves.pure(leaf.epsilon), None, count)
+        return losses.Part(pure(leaf.epsilon), None, count)
     if isinstance(leaf, events.ApproxDP):
-        return losses.Part(curves.pure(leaf.epsilon, leaf.delta), None, count)
+        return losses.Part(pure(leaf.epsilon, leaf.delta), None, count)
     if isinstance(leaf, events.OneOf):
-        return losses.Part(curves.largest([_alternative(a, tail) for a in leaf.alternatives]), None, count)
+        return losses.Part(largest([_alternative(a, tail) for a in leaf.alternatives]), None, count)
     raise UnknownEventError(f"no dominating pair is known for {type(leaf).__name__}: {leaf}")
 
 
@@ -86,8 +242,8 @@ def _alternative(event: events.Event, tail: float) -> losses.Curve:
         if not (isinstance(leaf, events.Gaussian) and math.isinf(leaf.noise_multiplier))
     ]
     mu_squared = math.fsum(n / leaf.noise_multiplier**2 for leaf, n in leaves if isinstance(leaf, events.Gaussian))
-    curve = curves.gaussian(math.sqrt(mu_squared), tail) if mu_squared > 0 else curves.pure(0.0)
+    curve = gaussian_curve(math.sqrt(mu_squared), tail) if mu_squared > 0 else pure(0.0)
     for leaf, count in leaves:
         for _ in range(count if isinstance(leaf, events.PureDP) else 0):
-            curve = curves.beside_pure(curve, leaf.epsilon)  # type: ignore[attr-defined]
+            curve = beside_pure(curve, leaf.epsilon)  # type: ignore[attr-defined]
     return curve

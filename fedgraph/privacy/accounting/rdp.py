@@ -12,7 +12,7 @@ Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
                               zero-out d = a + 2j, a ~ Bern(q), j ~ Bin(B'−1, q); replace d = 2j, j ~ Bin(B', q)
     selected                  ``selection``: max over candidates, and what choosing adds
     a secret sample, once     1/(α−1)·ln(1 − q + q·e^((α−1)·RDP(α))) of all that ran on it, inside of a selection
-    fixed size                1/(α−1)·ln E_d exp(α(α−1)d²/(2σ²)), d of ``curves.distances``, batch revealed
+    fixed size                1/(α−1)·ln E_d exp(α(α−1)d²/(2σ²)), d of ``pld.distances``, batch revealed
 
 The secret sample is a mixture: with chance 1 − q the unit is not in it and nothing differs, and e^((α−1)D_α) is jointly convex
 in both laws. It holds for coins and zero-out as for a fixed number and replace (``events.SampledOnce``).
@@ -36,7 +36,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from fedgraph.errors import UnknownEventError
-from fedgraph.privacy.accounting import curves, selection, zcdp
+from fedgraph.privacy.accounting import pld, selection, zcdp
 from fedgraph.privacy.events import Event, FixedSizeGaussian, OneOf, PoissonGaussian, SampledOnce, Selected, flatten
 from fedgraph.privacy.shapes import Array
 
@@ -82,7 +82,7 @@ def _per_release(event: Event) -> Array:
             return poisson_one_row(event.noise_multiplier, event.sampling_rate, ORDERS)
         return _poisson_revealed(event)
     if isinstance(event, FixedSizeGaussian):
-        apart, weights = curves.distances(event.batch_size, event.num_rows, event.touched_rows, event.replaced)
+        apart, weights = pld.distances(event.batch_size, event.num_rows, event.touched_rows, event.replaced)
         with np.errstate(divide="ignore"):
             return _revealed(apart, np.log(weights), event.noise_multiplier)
     if isinstance(event, OneOf):

@@ -22,9 +22,10 @@ import numpy as np
 
 from fedgraph.privacy.accounting import rdp
 from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.aggregation_noise import NodePipeline
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.claims.claim import Claim
-from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated
+from fedgraph.privacy.events import Event, Gaussian, Repeated
 from fedgraph.privacy.sensitivity import require_positive
 
 PAPER = "GAP (slides 2022)"
@@ -65,9 +66,8 @@ def node_event(
     replaced: bool,
 ) -> Event:
     """Provable: two Poisson DP-SGD stages and K Gaussians of ``hop_sensitivity`` (√D, √(D + D²), 2√D …)."""
-    steps = math.ceil(2 * epochs * num_nodes / batch_size)
-    training = Repeated(PoissonGaussian(noise_std / clip, batch_size / num_nodes, 1, replaced), steps)
-    return Composed((training, Repeated(Gaussian(noise_std / hop_sensitivity), hops)))
+    pipeline = NodePipeline(math.ceil(2 * epochs * num_nodes / batch_size), batch_size / num_nodes, hops, replaced)
+    return pipeline.event(noise_std / clip, noise_std / hop_sensitivity)
 
 
 def refill_sensitivity(degree: int, extra_rows: int) -> float:
