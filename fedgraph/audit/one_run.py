@@ -217,7 +217,7 @@ def most_advantage(epsilon: float, delta: float) -> float:
 def points_of_gaussian(mu: float, delta: float) -> tuple[float, float]:
     """(ε at ``delta``, the largest expected TPR − FPR) of a composition of Gaussian releases that is μ-GDP: 2 Φ(μ/2) − 1.
 
-    >>> [round(x, 3) for x in of_gaussian(1.0, 1e-5)]
+    >>> [round(x, 3) for x in points_of_gaussian(1.0, 1e-5)]
     [4.377, 0.383]
     """
     return gaussian.epsilon(mu, delta), float(2 * ndtr(mu / 2) - 1)

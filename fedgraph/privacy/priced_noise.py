@@ -113,7 +113,12 @@ def _normal(mechanism: noise.GaussianNoise | ShrunkGaussianNoise, event: events.
 def _of_sampled_rows(
     mechanism: noise.GaussianNoise | ShrunkGaussianNoise, event: events.PoissonGaussian | events.FixedSizeGaussian, place: Place
 ) -> bool:
-    """The multiplier is of the clip of one row, or of one answer that is computed from the rows that were drawn."""
+    """The multiplier is of the clip of one row, or of one answer that is computed from the rows that were drawn.
+
+    A row that is replaced moves the sum by two clips, which an event for a row that vanishes does not price.
+    """
+    if place.protection.relation.replaces and not event.replaced:
+        return False
     if not isinstance(place.bound, (ClippedSum, L2Ball, Rows, SimplexRows)):
         return False
     return _enough(mechanism, event.noise_multiplier * least_change(place, Relation.NODE_ZERO_OUT), place)
@@ -130,34 +135,14 @@ def _laplace(mechanism: noise.LaplaceNoise, event: events.Laplace, place: Place)
     return mechanism.scale >= event.noise_multiplier * change * (1 - ROUNDING)
 
 
-def _picks(mechanism: noise.GumbelTopK, event: events.BoundedRange, place: Place) -> bool:
-    return mechanism.scale * event.epsilon >= 2 * _side(place.bound) * (1 - ROUNDING)
-
-
 def _side(bound: Bound) -> float:
     """Of a box: one entry may move by as much. Infinite for any other bound."""
     return bound.high - bound.low if isinstance(bound, Box) else math.inf
 
 
-def _response(mechanism: noise.KaryResponse, event: events.RandomizedResponse, place: Place) -> bool:
-    return mechanism.num_values == event.num_values and mechanism.epsilon <= event.epsilon
-
-
-def _bits(mechanism: noise.MultiBitEncoder | local_bits.SampledBits, event: events.MultiBit, place: Place) -> bool:
-    return _of_bits(mechanism) <= event.epsilon_per_bit * event.num_bits * (1 + ROUNDING)
-
-
 def _of_bits(mechanism: noise.MultiBitEncoder | local_bits.SampledBits) -> float:
     """ε of one row's bits, or of all bits of the matrix where they are counted in total."""
     return mechanism.epsilon_per_bit * mechanism.num_sampled
-
-
-def _pure(mechanism: MaskedResponse | edge_mechanisms.LapGraph, event: events.PureDP, place: Place) -> bool:
-    return mechanism.epsilon <= event.epsilon
-
-
-def _cells(mechanism: edge_mechanisms.EdgeRand, event: events.RandomizedResponse, place: Place) -> bool:
-    return event.num_values == 2 and mechanism.epsilon <= event.epsilon
 
 
 def _pure_blocks(mechanism: PerBlock, event: events.PureDP, place: Place) -> bool:
@@ -178,16 +163,6 @@ def _normal_blocks(mechanism: PerBlock, event: events.Gaussian, place: Place) ->
     return all(isinstance(p, noise.GaussianNoise) and _normal(p, event, of_block(n)) for p, n in parts)
 
 
-def _objective(mechanism: ObjectivePerturbation, event: events.ApproxDP, place: Place) -> bool:
-    """That there is noise; how much is calibrated where its constants are (``mechanisms.gaussian_objective``)."""
-    return mechanism.noise_std > 0 or math.isfinite(mechanism.rate)
-
-
-def _unread(mechanism: ObjectivePerturbation, event: events.PureDP, place: Place) -> bool:
-    """A minimiser without noise whose rows read no edge (Ψ = 0) costs nothing; no other is priced so."""
-    return not mechanism.noise_std and math.isinf(mechanism.rate) and event.epsilon == 0
-
-
 def _integer_share(mechanism: integer_shares.DiscreteGaussianShare, event: events.ZCDP, place: Place) -> bool:
     steps = least_change(place, place.protection.relation) / mechanism.step
     return event.rho >= 0.5 * (steps / mechanism.std) ** 2 / place.hiding * (1 - ROUNDING)
@@ -199,9 +174,8 @@ def _score(mechanism: noise.GaussianNoise, event: events.Selected, place: Place)
     return isinstance(score, events.Gaussian) and _normal(mechanism, score, place)
 
 
-def _public_score(mechanism: noise.Disclose, event: events.Selected, place: Place) -> bool:
-    """A score in clear is computed from what is released and public, as it can be where only edges are private."""
-    return place.protection.unit is Unit.EDGE
+def _bits(m: noise.MultiBitEncoder | local_bits.SampledBits, e: events.MultiBit, _: Place) -> bool:
+    return _of_bits(m) <= e.epsilon_per_bit * e.num_bits * (1 + ROUNDING)
 
 
 RULES: dict[tuple[type[Mechanism], type[Event]], Rule] = {
@@ -212,18 +186,22 @@ RULES: dict[tuple[type[Mechanism], type[Event]], Rule] = {
         for event in (events.PoissonGaussian, events.FixedSizeGaussian)
     },
     (noise.LaplaceNoise, events.Laplace): _laplace,
-    (noise.GumbelTopK, events.BoundedRange): _picks,
-    (noise.KaryResponse, events.RandomizedResponse): _response,
+    (noise.GumbelTopK, events.BoundedRange): lambda m, e, p: m.scale * e.epsilon >= 2 * _side(p.bound) * (1 - ROUNDING),
+    (noise.KaryResponse, events.RandomizedResponse): lambda m, e, _: m.num_values == e.num_values and m.epsilon <= e.epsilon,
     (noise.MultiBitEncoder, events.MultiBit): _bits,
     (local_bits.SampledBits, events.MultiBit): _bits,
-    (MaskedResponse, events.PureDP): _pure,
-    (edge_mechanisms.LapGraph, events.PureDP): _pure,
-    (edge_mechanisms.EdgeRand, events.RandomizedResponse): _cells,
+    # A response that hides a label from a masked one may tell two labels apart by more than its ε.
+    (MaskedResponse, events.PureDP): lambda m, e, p: m.epsilon <= e.epsilon and m.replaces >= p.protection.relation.replaces,
+    (edge_mechanisms.LapGraph, events.PureDP): lambda m, e, _: m.epsilon <= e.epsilon,
+    (edge_mechanisms.EdgeRand, events.RandomizedResponse): lambda m, e, _: e.num_values == 2 and m.epsilon <= e.epsilon,
     (PerBlock, events.PureDP): _pure_blocks,
     (PerBlock, events.Gaussian): _normal_blocks,
-    (ObjectivePerturbation, events.ApproxDP): _objective,
-    (ObjectivePerturbation, events.PureDP): _unread,
+    # That there is noise; how much is calibrated where its constants are (``mechanisms.gaussian_objective``).
+    (ObjectivePerturbation, events.ApproxDP): lambda m, e, _: m.noise_std > 0 or math.isfinite(m.rate),
+    # A minimiser without noise whose rows read no edge (Ψ = 0) costs nothing; no other is priced so.
+    (ObjectivePerturbation, events.PureDP): lambda m, e, _: not m.noise_std and math.isinf(m.rate) and e.epsilon == 0,
     (integer_shares.DiscreteGaussianShare, events.ZCDP): _integer_share,
     (noise.GaussianNoise, events.Selected): _score,
-    (noise.Disclose, events.Selected): _public_score,
+    # A score in clear is computed from what is released and public, as it can be where only edges are private.
+    (noise.Disclose, events.Selected): lambda m, e, p: p.protection.unit is Unit.EDGE,
 }

@@ -148,6 +148,28 @@ def test_a_price_of_nothing_is_refused(event: Event) -> None:
         rules.require(PlannedRelease("path", L2Ball(1.0), normal(9.0), event, range(1)), place(L2Ball(1.0), NODE))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ((MaskedResponse(2.0, 6, False), PureDP(2.0)), (MaskedResponse(2.0, 6, True), PureDP(2.0))),
+        ((normal(9.0), PoissonGaussian(1.5, 0.1, 1, False)), (normal(9.0), PoissonGaussian(1.5, 0.1, 1, True))),
+        ((normal(9.0), FixedSizeGaussian(1.5, 2, 9, 1, False)), (normal(9.0), FixedSizeGaussian(1.5, 2, 9, 1, True))),
+    ],
+)
+def test_what_hides_a_masked_node_is_no_price_where_nodes_are_replaced(
+    wrong: tuple[Mechanism, Event], right: tuple[Mechanism, Event]
+) -> None:
+    """A response whose answers tell a label from a masked one by e², and two labels by e^3.7; a row that moves by two clips."""
+    bound = Box(-2, 5) if isinstance(wrong[0], MaskedResponse) else L2Ball(2.0)
+    for mechanism, event in (wrong, right):
+        rules.require(PlannedRelease("path", bound, mechanism, event, range(1)), place(bound, NODE))
+    rules.require(PlannedRelease("path", bound, *right, range(1)), place(bound, Relation.NODE_REPLACE))
+    with pytest.raises(PrivacyError, match="more noise than it gets"):
+        rules.require(PlannedRelease("path", bound, *wrong, range(1)), place(bound, Relation.NODE_REPLACE))
+    one, two = MaskedResponse(2.0, 6, False).odds
+    assert math.log(one / two) == pytest.approx(3.66, abs=0.01)
+
+
 def test_in_clear_has_no_price_to_check() -> None:
     rules.require(
         PlannedRelease("path", L2Ball(1.0), noise.Disclose("x"), Unprotected("x"), range(1)), place(L2Ball(1.0), NODE)
