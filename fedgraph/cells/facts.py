@@ -29,7 +29,7 @@ def unpack_right(packed: str, tested: int) -> np.ndarray:
 class CanaryAttack:
     """Guesses about canaries in one cell.
 
-    counts: one per number of guesses. what: what was compared, in words. estimator: which bound of ``audit.estimators`` reads
+    counts: one per number of guesses. what: what was compared, in words. estimator: which bound of ``audit.curve`` reads
     them, chosen before any score was seen. path: the attacked path of releases; None: everything that was released.
     """
 

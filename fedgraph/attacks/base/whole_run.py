@@ -3,7 +3,7 @@
 The plan is run once more on the same data with canaries (``attacks.base.canaries``), with the same noise multipliers and fresh
 noise. The attacker knows the data, the plan and both versions of each canary. Only the coins are unknown. The attacker
 computes a score for each canary from what the viewer sees, and guesses the coins of the highest and of the lowest scores.
-``audit.estimators`` turns the number of right guesses into a lower bound on ε that holds with 95 % confidence. Where
+``audit.curve`` turns the number of right guesses into a lower bound on ε that holds with 95 % confidence. Where
 everything released is a composition of Gaussian releases, the bound refutes their whole curve (``audit.curve``). Elsewhere it
 counts right guesses (``audit.one_run``).
 
@@ -111,7 +111,7 @@ def of_scores(
     path: str | None = None,
 ) -> Measured:
     """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count``. estimator: a name of
-    ``audit.estimators``, chosen before any score is seen. path: the attacked path, where it is one.
+    ``audit.curve``, chosen before any score is seen. path: the attacked path, where it is one.
     """
     counts = [one_run.count(scores, coins, share, centred) for share in dict.fromkeys(shares)]
     bound = curve.estimated(counts, delta, estimator)

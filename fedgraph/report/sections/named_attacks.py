@@ -113,8 +113,7 @@ def _refused(rows: Sequence[Row]) -> list[str]:
 
 def _table(told: Sequence[AttackedRow]) -> Table:
     rates = {
-        f"TPR at {rate:.1%} FPR": lambda t, place=place: f"{t.tpr[place]:.1%}"
-        for place, rate in enumerate(one_run.LOW_RATES)
+        f"TPR at {rate:.1%} FPR": lambda t, place=place: f"{t.tpr[place]:.1%}" for place, rate in enumerate(one_run.LOW_RATES)
     }
     columns: dict[str, Callable[[AttackedRow], str]] = {
         "attack": lambda t: t.one.attack,
