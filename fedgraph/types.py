@@ -49,11 +49,9 @@ class Masks:
                 raise DataError(f"{name}: its {part} nodes name node {bad}; allowed: 0 … {num_nodes - 1}")
             if not ids.size and part != "validation":
                 raise DataError(f"{name}: its split has no {part} node; allowed: one or more")
-        every = np.concatenate([self.train, self.validation, self.test])
-        unique, counts = np.unique(every, return_counts=True)
+        unique, counts = np.unique(np.concatenate([self.train, self.validation, self.test]), return_counts=True)
         if (counts > 1).any():
-            twice = int(unique[counts > 1][0])
-            raise DataError(f"{name}: node {twice} is in two of train, validation and test; allowed: one")
+            raise DataError(f"{name}: node {unique[counts > 1][0]} is in two of train, validation and test; allowed: one")
 
 
 @dataclass(frozen=True)
@@ -128,10 +126,9 @@ class Graph:
         n = self.adjacency.shape[0]
         for part in self.masks:
             part.check(n, f"graph {self.name!r}")
-        if self.validation is not None and self.validation.shape != (n,):
-            raise DataError(f"graph {self.name!r}: validation labels of {self.validation.shape} nodes for {n} nodes")
-        if self.owner is not None and self.owner.shape != (n,):
-            raise DataError(f"graph {self.name!r}: owners of {self.owner.shape} nodes for {n} nodes")
+        for what, rows in (("validation labels", self.validation), ("owners", self.owner)):
+            if rows is not None and rows.shape != (n,):
+                raise DataError(f"graph {self.name!r}: {what} of {rows.shape} nodes for {n} nodes")
         if self.adjacency.shape != (n, n) or self.features.shape[0] != n or self.labels.shape != (n,):
             raise DataError(
                 f"graph {self.name!r}: adjacency {self.adjacency.shape}, features {self.features.shape} and "
@@ -139,8 +136,8 @@ class Graph:
             )
         if n == 0:
             raise DataError(f"graph {self.name!r} has no nodes")
-        if not np.isfinite(self.features.data).all():
-            row = int(np.searchsorted(self.features.indptr, np.flatnonzero(~np.isfinite(self.features.data))[0], "right")) - 1
+        if (wrong := np.flatnonzero(~np.isfinite(self.features.data))).size:
+            row = int(np.searchsorted(self.features.indptr, wrong[0], "right")) - 1
             raise DataError(f"graph {self.name!r}: features of node {row} hold NaN or infinity; allowed: finite numbers")
         if self.labels.size and (self.labels.max() >= self.num_classes or self.labels.min() < -1):
             raise DataError(
@@ -236,12 +233,11 @@ class GraphCollection:
 def describe(graph: Graph | GraphCollection) -> str:
     """One line: name, counts, source."""
     if isinstance(graph, GraphCollection):
-        counts = f"{len(graph.graphs)} graphs, {graph.num_classes} classes"
+        counts = f"{len(graph.graphs)} graphs"
     else:
         what = "nodes" if graph.names.one == "node" else f"{graph.names.one}s as rows"
-        counts = f"{graph.num_nodes:,} {what}, {graph.num_edges:,} edges, {graph.num_features:,} features, "
-        counts += f"{graph.num_classes} classes"
-    return f"{graph.name}: {counts} ({graph.provenance.source}: {graph.provenance.detail})"
+        counts = f"{graph.num_nodes:,} {what}, {graph.num_edges:,} edges, {graph.num_features:,} features"
+    return f"{graph.name}: {counts}, {graph.num_classes} classes ({graph.provenance.source}: {graph.provenance.detail})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ share is larger by as much.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedgraph.errors import ScenarioError
-from fedgraph.methods.base import Plan
+from fedgraph.methods.base import Plan, Schedule, Sums
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Gaussian, PartOf, PureDP, Unprotected
 from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
@@ -22,11 +22,12 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, Rows
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy.units import Assumption, Viewer
 
 FINE = 1e-7  # of the sensitivity, which rounding may cost
 FEWEST_BITS = 26  # so that the discrete law is the Gaussian's to within 1e-9 in ε for a million numbers
 WORDS = "whole numbers of steps (share / steps), exact discrete Gaussian noise from the operating system, sums modulo 2^64"
+MODEL = "model"  # the path of what is trained together
 FEDERATED = (Viewer.SERVER_SECURE_AGGREGATION, Viewer.SERVER, Viewer.ACTIVE_SERVER)
 
 
@@ -76,6 +77,27 @@ class Manifest:
     weights: int = 1
     number_format: str = WORDS
     fedgraph_export: int = 1
+
+
+def shared_training(plan: Plan) -> Plan:
+    """Where clients train a model together and then each hand in something of their own, the training alone; else the plan.
+
+    So is DP-FedAvg deployed: nothing but sums of clipped updates leaves a client, and what is paid is the path of the model.
+    """
+    releases, clients = plan.schedule.releases, plan.facts.sizes.num_clients
+    own = [r for r in releases if r.path == MODEL and r.client is not None]
+    alike = {(type(r.bound), r.mechanism, r.event, tuple(r.rounds), r.per_round) for r in own}
+    if len(own) != clients or len(alike) > 1 or any(r.path != MODEL and r.rounds[0] <= own[0].rounds[-1] for r in releases):
+        return plan
+    largest = max(own, key=lambda r: _largest(r.bound))
+    rounds, least = range(own[0].rounds[-1] + 1), dict(plan.sums.paths).get(MODEL)
+    protection, facts = plan.guarantee.protection, plan.facts
+    if least is not None:
+        seen, summed = Viewer.SERVER_SECURE_AGGREGATION, (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
+        others = (a for a in protection.assumptions if a is not Assumption.UPDATES_SUMMED)
+        protection, facts = replace(protection, viewer=seen, assumptions=(*others, *summed)), replace(facts, viewer=seen)
+    schedule = Schedule(len(rounds), (replace(largest, client=None, rounds=rounds),), least or 1)
+    return replace(plan, facts=facts, guarantee=replace(plan.guarantee, protection=protection), schedule=schedule, sums=Sums())
 
 
 def require_deployable(plan: Plan) -> None:

@@ -24,7 +24,7 @@ from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.entry import RowKey
 from fedgraph.errors import ScenarioError
 from fedgraph.export import packing
-from fedgraph.export.manifest import Manifest, planned_sums, require_deployable
+from fedgraph.export.manifest import MODEL, Manifest, planned_sums, require_deployable, shared_training
 from fedgraph.export.site import Site
 from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Plan, kinds
@@ -39,6 +39,7 @@ from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read
 from fedgraph.tasks import base as tasks
+from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.node_classification import attendance
 from fedgraph.types import Partition
 from fedgraph.worlds.protocols import without_labels
@@ -53,11 +54,13 @@ MANIFEST = "fedgraph_export.json"
 class Deployable:
     """A row that can be deployed: its plan, and the clients of the run it was proven on.
 
-    cohorts: the clients of each round, by the run's public coins; empty where all of them answer in every round.
+    epsilon: of all that is deployed. cohorts: the clients of each round, by the run's public coins; empty where all of them
+    answer in every round.
     """
 
     run: SavedRun
     row: Row
+    epsilon: float
     plan: Plan
     partition: Partition
     cohorts: list[list[int]]
@@ -84,22 +87,21 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployab
             cell = next((c for c in stage.cells if c.seed == head.seed and RowKey.of_cell(c) == head.row_key), None)
             if cell is None:
                 continue
-            models, params = tasks.task(stage.task.kind).TASK.models, stage.task.params
-            plan = experiment.plan_of(ready, stage, cell)
-            if plan is None or models is None or not isinstance(params, models.params):
-                raise ScenarioError(f"{folder}: rows of {stage.task.kind} are no models; allowed: rows that classify nodes")
-            world = models.dealt(params, cell, stage.context)
-            if plan.facts.columns is not None or world.setting.ranks is not None:
-                raise ScenarioError(f"{folder}: columns of numbers became ranks, which no project carries; give them bounds")
+            clients, params = tasks.task(stage.task.kind).TASK.clients, stage.task.params
+            whole = experiment.plan_of(ready, stage, cell)
+            if whole is None or clients is None:
+                raise ScenarioError(f"{folder}: rows of {stage.task.kind} train no model together; there is nothing to deploy")
+            plan, partition = shared_training(whole), clients(params, cell, stage.context)
             require_deployable(plan)
-            cohorts = cohorts_of(params.federation, plan, cell, stage.context)
+            cohorts = cohorts_of(params.federation, plan, cell, stage.context) if isinstance(params, Params) else []
             again = settle(plan.guarantee, _attended(plan, cohorts)).epsilon
-            if not math.isclose(again, head.epsilon_provable, abs_tol=AGREES / 10):
+            said = head.epsilon_provable if plan is whole else head.paths[MODEL]
+            if not math.isclose(again, said, abs_tol=AGREES / 10):
                 raise ScenarioError(
-                    f"{folder}: made again, the plan costs ε = {again:.6g}; the ledger of the run says "
-                    f"{head.epsilon_provable:.6g}: its data or this version of fedgraph are others; run it again"
+                    f"{folder}: made again, the plan costs ε = {again:.6g}; the ledger of the run says {said:.6g}: its data or "
+                    "this version of fedgraph are others; run it again"
                 )
-            return Deployable(saved, row, plan, world.partition, cohorts)
+            return Deployable(saved, row, said, plan, partition, cohorts)
     raise ScenarioError(f"{folder}: its scenario.yaml has no row {row_anchor(row)} any more; run it again")
 
 
@@ -135,7 +137,7 @@ def export(found: Deployable, framework: str, out: Path, force: bool = False) ->
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as place:
         made = Path(place) / "project"
         write_files(found, framework, made)
-        epsilon = priced(made, found.row.head.epsilon_provable)
+        epsilon = priced(made, found.epsilon)
         if out.exists():
             shutil.rmtree(out)
         os.replace(made, out)
@@ -178,15 +180,16 @@ def make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manife
     """The numbers of the row."""
     plan, head = found.plan, found.row.head
     secure, clients = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, plan.facts.sizes.num_clients
-    asked = len(found.cohorts[0]) if found.cohorts else clients
+    asked = f"{len(found.cohorts[0])} of {clients} clients, by public coins," if found.cohorts else "every client"
     named = {"run": found.run.title, "row": row_anchor(found.row), "method": head.method, "variant": head.variant}
-    named |= {"dataset": head.dataset, "trust": head.world.words}
+    whole = math.isclose(found.epsilon, head.epsilon_provable)
+    named |= {"dataset": head.dataset, "trust": head.world.words, "part": "all of it" if whole else "training, on its path"}
     return Manifest(
         framework=framework,
         row=named,
         protection=_carried_out(plan.guarantee.protection).to_dict(),
         delta=plan.guarantee.delta,
-        epsilon=head.epsilon_provable,
+        epsilon=found.epsilon,
         clients=clients,
         least_survivors=plan.schedule.min_clients if secure else min(map(len, found.cohorts), default=clients),
         colluders=plan.facts.colluders if secure else 0,
@@ -196,7 +199,7 @@ def make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manife
         ledger_sha256=hashlib.sha256("\n".join(head.ledger).encode()).hexdigest(),
         plan_sha256=plan_sha256,
         cohorts=found.cohorts,
-        sampling=f"{asked} of {clients} clients in each round, by public coins; nothing is amplified",
+        sampling=f"{asked} in every round; nothing is amplified",
     )
 
 

@@ -87,12 +87,15 @@ def read_plan(path: Path, digest: str) -> Plan:
 
 
 def save_answer(plan: Plan, state: State, folder: Path) -> None:
-    """``state.json``, and ``predictions.csv`` of the public nodes where there are any. Both follow from released values."""
+    """``state.json``, and of what classifies nodes ``predictions.csv`` of the public ones, where there are any.
+
+    Both follow from released values.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     packing.write(folder / "state.json", state)
     public = plan.facts.public
     graph = public.graph if public.graph is not None else public.attributes
-    if graph is None:
+    if graph is None or kinds.method(plan.method).OFFERS.kind != "classifier":
         return
     scores = kinds.classifier(plan.method).predict(plan, state, graph)
     with (folder / "predictions.csv").open("w", encoding="utf-8", newline="") as file:

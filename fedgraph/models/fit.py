@@ -32,7 +32,7 @@ from fedgraph.tasks import base as tasks
 from fedgraph.tasks.base import Models
 from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.offers import Select
-from fedgraph.tasks.base.training import Fitted
+from fedgraph.tasks.base.training import Trained
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols, public_part
 
@@ -81,10 +81,10 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
             planned = Candidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
             charge(wanted.budget, planned, ready.graph.names.ids or None, others)
         fitted = ready.models.train(ready.params, ready.cell, context)
-    settled = fitted.done.settled
+    settled = fitted.settled
     name = ready.cell.name
-    releases = [replace(line, cell=name) for line in fitted.done.outcome.releases]
-    ledger = Ledger([settled.account(name, fitted.done.guarantee)], releases)
+    releases = [replace(line, cell=name) for line in fitted.outcome.releases]
+    ledger = Ledger([settled.account(name, fitted.guarantee)], releases)
     trained = fitted.world.setting.held.ids
     return model_of(ready, fitted, settled.epsilon, ledger, tuple(dict.fromkeys((*trained, *ready.graph.ids))))
 
@@ -135,9 +135,9 @@ def answer_reads(made: Plan) -> Reads:
     return reads
 
 
-def model_of(ready: Prepared, fitted: Fitted, epsilon: float, ledger: Ledger, ids: Sequence[str]) -> Model:
+def model_of(ready: Prepared, fitted: Trained, epsilon: float, ledger: Ledger, ids: Sequence[str]) -> Model:
     """The model of a training that cost ``epsilon``. ids: of who is protected, those of the training graph first."""
-    plan, state = without_rows(fitted.plan, fitted.done.outcome.state)
+    plan, state = without_rows(fitted.plan, fitted.outcome.state)
     named = bool(ready.graph.names.ids) or answer_reads(plan) in (Reads.NOTHING, Reads.OWN_EDGES)
     (account,), made_with = ledger.accounts, own_versions()
     return Model(

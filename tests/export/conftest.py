@@ -46,6 +46,32 @@ SCENARIO = {
             "methods": [{"method": "features", "label": "Some", "steps": 12}],
         },
         {
+            "task": "graph_clustering",
+            "label": "small",
+            "epsilons": [8],
+            "partition": {"partition": "ego", "clients": 6, "hops": 1},
+            "clusters": 2,
+            "num_init": 1,
+            "methods": [
+                {
+                    "method": "local_dp",
+                    "label": label,
+                    "training": training,
+                    "updates": updates,
+                    "unit": "graph",
+                    "rounds": 3,
+                    "projection": 16,
+                    "release": "mean",
+                }
+                for label, training, updates in (
+                    ("FedAvg", "dp_fedavg", "sum"),
+                    ("seen", "dp_fedavg", "each"),
+                    ("SGD", "dp_sgd", "sum"),
+                    ("clear", "fedavg", "sum"),
+                )
+            ],
+        },
+        {
             "task": "node_classification",
             "label": "edges",
             "protocol": "transductive",

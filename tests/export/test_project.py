@@ -49,7 +49,9 @@ def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, open
     said = json.loads((tmp_path / "app" / project.MANIFEST).read_text(encoding="utf-8"))
     assert said["clients"] == 3
     assert said["least_survivors"] == (2 if row in (SOME, SOME_SEEN) else 3)
-    assert said["sampling"].startswith(f"{said['least_survivors']} of 3 clients in each round")
+    assert said["sampling"].startswith(
+        "2 of 3 clients, by public coins" if row in (SOME, SOME_SEEN) else "every client in every"
+    )
     assert said["weights"] == 1
     assert said["protection"]["viewer"] == found.plan.guarantee.protection.viewer.value
     for release in found.plan.schedule.releases:
@@ -120,6 +122,7 @@ def test_half_of_the_noise_costs_more(opened: Opened, tmp_path: Path) -> None:
         ("features-features-curator", "one party computes it"),
         ("nonprivate-clear", "ε = ∞"),
         ("dpar-walks", "allowed: Gaussian noise on a sum"),
+        ("local-dp-clear", "ε = ∞"),
     ],
 )
 def test_rows_that_are_no_sums_say_why(row: str, why: str, finished: Path) -> None:
@@ -328,3 +331,36 @@ def test_one_unit_moves_a_value_by_at_most_the_sensitivity(opened: Opened) -> No
     clip = 0.5
     assert 0 < np.linalg.norm(moved[0] - moved[1]) <= clip * (1 + 1e-5)
     assert num_honest(found.plan) == 2
+
+
+@pytest.mark.parametrize(("row", "masked"), [("local-dp-fedavg", True), ("local-dp-seen", False), ("local-dp-sgd", True)])
+@pytest.mark.parametrize("framework", sorted(layouts()))
+def test_of_dp_fedavg_the_training_is_deployed(
+    row: str, masked: bool, framework: str, opened: Opened, imported: Imported, tmp_path: Path
+) -> None:
+    """Sums of clipped updates, at what the ledger says of their path; embeddings of graphs stay at home."""
+    home, found = written(opened, row, framework, tmp_path), opened(row)
+    sums, planned = imported(home / "private_sums.py"), imported(home / "planned.py")
+    head = found.row.head
+    assert found.epsilon == head.paths["model"] < head.epsilon_provable <= 8
+    total = pricing.price(tmp_path / "app").headline.total
+    assert total is not None
+    assert total.epsilon == pytest.approx(found.epsilon, abs=1e-4)
+    assert set(planned.RELEASES) == {"model"}
+    assert masked is planned.MASKED
+    rounds, files = imported(home / "rounds.py").Rounds(), project.write_clients(found, tmp_path / "clients")
+    sites = [open_site(home / project.PLAN, planned.PLAN_SHA256, file) for file in files]
+    secrets = [sums.new_key() for _ in files]
+    board, noise = {k: sums.public_key(secret) for k, secret in enumerate(secrets)}, []
+    for round_ in range(planned.ROUNDS):
+        exact = [{f"{n}@{p}": v for n, (p, v) in site.bounded(rounds.model, round_).items()} for site in sites]
+        norms = [np.linalg.norm(one["model@model"]) for one in exact]
+        assert max(norms) <= 1 + 1e-5, "clipped"
+        sent = [sums.protect(planned, e, k, round_, secrets[k], board) for k, e in enumerate(exact)]
+        rounds.merge(round_, [(k, 1, one) for k, one in enumerate(sent)])
+        beyond = rounds.kept[-1][1]["model@model"] - np.sum([one["model@model"] for one in exact], axis=0, dtype=float)
+        noise.append(beyond / (planned.RELEASES["model"]["share"] * math.sqrt(len(sites))))
+    drawn = np.concatenate(noise)
+    assert stats.kstest(drawn, "norm").pvalue > 1e-4 > 1e-6 > stats.kstest(drawn * 1.5, "norm").pvalue
+    rounds.save(tmp_path / "out", True)
+    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["rounds.npz", "state.json"]

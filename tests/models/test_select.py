@@ -26,7 +26,7 @@ from fedgraph.runs.run import Run
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base.offers import Select
-from fedgraph.tasks.base.training import Fitted
+from fedgraph.tasks.base.training import Trained
 from fedgraph.tasks.node_classification import selecting
 from fedgraph.types import Graph
 from tests.models.test_models import place, run  # noqa: F401  (fixtures)
@@ -105,7 +105,7 @@ def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path
 def test_trials_on_a_secret_sample_are_priced_with_it(run: Run, place: Path) -> None:  # noqa: F811
     name = next(s.anchor for s in run.answered.scores if s.method == "dpar")
     people, public = str(place / "people"), str(place / "volunteers")
-    model = run.score(name).fit(people, public=public, select={"over": {"epochs": [2, 4]}, "among": 2})
+    model = run.score(name).fit(people, public=public, select={"over": {"epochs": [2, 4], "sampled": [0.5]}, "among": 2})
     assert 3 < model.epsilon <= 4
     account, event = json.loads(model.ledger[0]), from_dict(json.loads(model.ledger[1])["event"])
     assert account["sampled_once"] is None, "the sample is inside of each trial, and amplifies once"
@@ -139,7 +139,7 @@ def test_answers_of_neighbours_alone_are_not_chosen_among(run: Run, place: Path)
 
 
 @pytest.fixture(scope="module")
-def chosen_cell(run: Run, place: Path) -> Iterator[tuple[selecting.Selecting, Fitted]]:  # noqa: F811
+def chosen_cell(run: Run, place: Path) -> Iterator[tuple[selecting.Selecting, Trained]]:  # noqa: F811
     """How a row of node level chooses among people whose names are known, and one training of it."""
     row = next(s for s in run.answered.scores if s.variant == "alone").row.head.row_key
     wanted = fits.Wanted(select=Select(over={"steps": [2, 4]}, among=2))
@@ -151,7 +151,7 @@ def chosen_cell(run: Run, place: Path) -> Iterator[tuple[selecting.Selecting, Fi
         yield selects, selects.train_one(selects.rows[0], ready.cell, selects.trial_context(engine))
 
 
-def test_one_judge_changes_the_score_by_at_most_one(chosen_cell: tuple[selecting.Selecting, Fitted]) -> None:
+def test_one_judge_changes_the_score_by_at_most_one(chosen_cell: tuple[selecting.Selecting, Trained]) -> None:
     """Neighbouring people, each judged with the model as it is; and the noise is that of the price (a KS test rejects ⅔)."""
     selects, fitted = chosen_cell
     judges = selects.judges

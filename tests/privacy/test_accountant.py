@@ -18,6 +18,7 @@ from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy.accounting import rdp, zcdp
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon, inner_epsilon
+from fedgraph.privacy.accounting.selection import mean_trials
 from fedgraph.privacy.events import (
     ZCDP,
     ApproxDP,
@@ -393,6 +394,18 @@ def test_a_choice_among_trials_on_secret_samples_costs_less_than_without_and_nev
     assert price(Selected((SampledOnce(Unprotected("x"), 0.1), Gaussian(9.0)), 0.0, 0.2), 1e-5).epsilon == math.inf
     assert price(SampledOnce(Unprotected("x"), 0.1), 1e-5).epsilon == math.inf
     assert price(Selected((SampledOnce(inner, 0.0),), 0.0, 0.2), 1e-5).epsilon == 0
+
+
+def test_what_a_trial_may_miss_adds_to_delta_as_often_as_there_are_trials():
+    stop, gauss = 0.2, Gaussian(4.0)
+    trials = mean_trials(0.0, stop)
+    for wrap in (lambda e: e, lambda e: SampledOnce(e, 0.5)):
+        paid = price(Selected((wrap(Composed((gauss, ApproxDP(0.0, 1e-7)))), wrap(gauss)), 0.0, stop), 1e-5).epsilon
+        assert paid == price(Selected((wrap(gauss),), 0.0, stop), 1e-5 - 1e-7 * trials).epsilon
+        assert paid > price(Selected((wrap(gauss),), 0.0, stop), 1e-5 - 1e-7).epsilon, "once would be too little"
+        assert price(Selected((wrap(Composed((gauss, ApproxDP(0.0, 9e-6)))),), 0.0, stop), 1e-5).epsilon == math.inf
+    with pytest.raises(UnknownEventError):
+        price(Selected((Composed((gauss, ApproxDP(0.5, 1e-7))),), 0.0, stop), 1e-5)
 
 
 def test_fixed_size_sampling_does_not_amplify_zero_out():

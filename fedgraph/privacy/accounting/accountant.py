@@ -40,7 +40,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, zcdp
+from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, selection, zcdp
 
 Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
@@ -283,9 +283,10 @@ def _renyi(leaves: Leaves, delta: float) -> list[Price]:
 def _without_approximate(leaves: Sequence[tuple[events.Event, int]], delta: float) -> tuple[Leaves, float, float]:
     """(other leaves, Σε₀, δ − Σδ₀); the last is negative where the (ε₀, δ₀) releases alone exceed δ."""
     apart = [(leaf, count) for leaf, count in leaves if isinstance(leaf, events.ApproxDP)]
-    main = tuple((leaf, count) for leaf, count in leaves if not isinstance(leaf, events.ApproxDP))
-    used = math.fsum(leaf.delta * count for leaf, count in apart)
-    return main, math.fsum(leaf.epsilon * count for leaf, count in apart), delta - used
+    main = [(*selection.without_missed(leaf), count) for leaf, count in leaves if not isinstance(leaf, events.ApproxDP)]
+    used = math.fsum([*(leaf.delta * count for leaf, count in apart), *(missed * count for _, missed, count in main)])
+    others = tuple((leaf, count) for leaf, _, count in main)
+    return others, math.fsum(leaf.epsilon * count for leaf, count in apart), delta - used
 
 
 def _beside(epsilon: float) -> str:

@@ -18,8 +18,8 @@ from fedgraph.cells.cell import Cell, Context, Outcome, require_distinct
 from fedgraph.documents.settings import Settings, Spec
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.settle import Guarantee
-from fedgraph.tasks.base.training import Fitted
-from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.tasks.base.training import Trained
+from fedgraph.types import Partition
 from fedgraph.worlds.protocols import Setting
 
 MOST_CHOICES = 200
@@ -99,14 +99,12 @@ class Models(Generic[P]):
     """How a task's rows become models that are used, and what a budget is charged for a cell.
 
     params: its settings. spends: plan and guarantee of a cell, promises looked up. give_setting: what it trains on. train: it.
-    dealt: who holds what of it.
     """
 
     params: type[P]
     spends: Callable[[P, Cell, Context], tuple[Plan, Guarantee]]
     give_setting: Callable[[P, Cell, Context, Setting], None]
-    train: Callable[[P, Cell, Context], Fitted]
-    dealt: Callable[[P, Cell, Context], DealtWorld]
+    train: Callable[[P, Cell, Context], Trained]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +117,7 @@ class TaskOffers(Generic[P]):
     refuses: why the method of that name cannot serve here (kind, protocol, setting), one sentence for the scenario's line.
     alone: whether one worker can do the whole cell, so that cells may run side by side; None: never.
     models: how its rows are fitted and charged; None: they cannot be.
+    clients: who holds what in a cell, for rows that are deployed (``export``); None: they cannot be.
     """
 
     needs_data: bool = True
@@ -127,6 +126,7 @@ class TaskOffers(Generic[P]):
     refuses: Callable[[P, str], str | None] | None = None
     alone: Callable[[P, Cell], bool] | None = None
     models: Models[P] | None = None
+    clients: Callable[[P, Cell, Context], Partition] | None = None
 
 
 class Task(Protocol):

@@ -108,18 +108,9 @@ def unreleased(
 
 @dataclass(frozen=True, eq=False)
 class Trained(Settled):
-    """world: in which the method trained: with columns on one scale."""
+    """world: in which the method trained: with columns on one scale. choice: how its settings were found, if chosen."""
 
     world: DealtWorld
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """One training of a cell, and what it was made of. choice: how its settings were found, where they were chosen."""
-
-    plan: Plan
-    world: DealtWorld
-    done: Trained
     choice: Choice | None = None
 
 

@@ -38,9 +38,9 @@ from fedgraph.tasks.base.graphs.graph_settings import Row as ROW
 from fedgraph.tasks.base.graphs.pairwise import asked_pairs, kept_pairs, verified
 from fedgraph.tasks.base.offers import of_method
 from fedgraph.tasks.graph_classification import models as graph_models
-from fedgraph.tasks.graph_classification.models import Judging, judge
+from fedgraph.tasks.graph_classification.models import judge
 from fedgraph.tasks.graph_classification.settings import Params
-from fedgraph.types import GraphCollection
+from fedgraph.types import GraphCollection, Partition
 from fedgraph.worlds.world import JOINED
 
 
@@ -202,11 +202,9 @@ def _released(
 
 
 def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray, split: Split) -> dict[str, float]:
-    votes_alone = params.only_nearest is not None
-    how = Judging(params.handling, tuple(params.neighbours), tuned_on_test=params.tuned_on_test, svm=not votes_alone)
     rng = seeds.generator(context.root, *cell.path, "svm")
     labels_of = _collection(params, context).labels
-    return dict(context.runtime.on_server(judge, distances, labels_of, split, rng, how))
+    return dict(context.runtime.on_server(judge, distances, labels_of, split, rng, params))
 
 
 def _unreleased(
@@ -254,4 +252,9 @@ def _has_features(context: Context) -> bool:
     return isinstance(context.data, GraphCollection) and context.data.graphs[0].num_features > 0
 
 
-TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses)
+def clients(params: Params, cell: Cell, context: Context) -> Partition:
+    """Each client's graphs, as one graph of several parts."""
+    return _planned(params, cell, context)[1].partition
+
+
+TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, clients=clients)

@@ -248,4 +248,9 @@ def _artefacts(distances: np.ndarray, truth: np.ndarray, labels: np.ndarray, pla
     return {"distances": distances.astype(np.float32), "truth": truth, "clusters": labels, "map": places}
 
 
-TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, one_method=True)
+def clients(params: Params, cell: Cell, context: Context) -> Partition:
+    """The small graphs."""
+    return partition_of(params, cell.seed, context)
+
+
+TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, one_method=True, clients=clients)

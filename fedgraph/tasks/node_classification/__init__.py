@@ -107,25 +107,24 @@ def spends(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarante
     return made, training.looked_up(made, _partition(params, cell, context))
 
 
-def train(params: Params, cell: Cell, context: Context) -> training.Fitted:
+def train(params: Params, cell: Cell, context: Context) -> training.Trained:
     """All rounds of the cell, and their price; nothing is tested. Of a row that chooses its settings, the best trial."""
     selects = selecting_of(params, cell, context)
     return _train_one(params, cell, context) if selects is None else selects.train()
 
 
-def _train_one(params: Params, cell: Cell, context: Context) -> training.Fitted:
+def _train_one(params: Params, cell: Cell, context: Context) -> training.Trained:
     made, world = plan(params, cell, context), dealt_world(params, cell, context)
     who = attendance.drawn(params.federation, made, cell, context)
     masks, keep = attendance.masks_of(params.federation, made), pictures.curve_rounds(params.curve, made)
     key = _partition_key(params, cell)
-    done = training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=keep)
-    return training.Fitted(made, done.world, done)
+    return training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=keep)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train, count, test."""
-    fitted, method = train(params, cell, context), _method(params, cell)[0]
-    made, done, setting, partition = fitted.plan, fitted.done, fitted.world.setting, fitted.world.partition
+    done, method = train(params, cell, context), _method(params, cell)[0]
+    made, setting, partition = done.plan, done.world.setting, done.world.partition
     who = attendance.drawn(params.federation, made, cell, context)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = protocols.question(setting, made, lambda: settled.epsilon)
@@ -166,19 +165,19 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             sent=went,
             attack=measured.attack,
             named=told.facts,
-            choice=fitted.choice,
+            choice=done.choice,
         ),
         measured=measured.epsilon,
         notes=(
             *measures.too_few(setting.truth),
             *((f"The promise is broken: {broken}",) if broken else ()),
-            *((selecting.sentence(fitted.choice, settled.epsilon),) if fitted.choice else ()),
+            *((selecting.sentence(done.choice, settled.epsilon),) if done.choice else ()),
             *made.notes,
             *trained.notes,
             *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ()),
         ),
         artefacts=artefacts,
-        timed=fitted.choice is None,
+        timed=done.choice is None,
     )
 
 
@@ -198,6 +197,14 @@ def dealt_world(params: Params, cell: Cell, context: Context) -> DealtWorld:
         params.cut_edges if _shares_cut_edges(params, cell) else "dropped",
         params.colluders,
     )
+
+
+def clients(params: Params, cell: Cell, context: Context) -> Partition:
+    """Who holds which node. ``ScenarioError`` where the model reads columns as ranks, which a deployment does not know."""
+    world = dealt_world(params, cell, context)
+    if world.facts.columns is not None or world.setting.ranks is not None:
+        raise ScenarioError(f"{context.dataset}: columns of numbers became ranks, which no project carries; give them bounds")
+    return world.partition
 
 
 def _named(
@@ -285,5 +292,5 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
 
 
 TASK: TaskOffers[Params] = TaskOffers(
-    row_keys=ROW, refuses=refuses, alone=alone, models=Models(Params, spends, give_setting, train, dealt_world)
+    row_keys=ROW, refuses=refuses, alone=alone, models=Models(Params, spends, give_setting, train), clients=clients
 )

@@ -36,7 +36,7 @@ from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.tasks.base.node_settings import Params, Row
 from fedgraph.tasks.base.offers import Select, of_method
-from fedgraph.tasks.base.training import Fitted
+from fedgraph.tasks.base.training import Trained
 from fedgraph.types import Graph
 from fedgraph.worlds.protocols import Setting, without_edges
 
@@ -54,9 +54,9 @@ class Judges:
     rows: np.ndarray
     alone: bool
 
-    def right(self, fitted: Fitted) -> np.ndarray:
+    def right(self, fitted: Trained) -> np.ndarray:
         """float64 [judges, 1]: 1 for each that is answered rightly, else 0."""
-        plan, state, setting = fitted.plan, fitted.done.outcome.state, fitted.world.setting
+        plan, state, setting = fitted.plan, fitted.outcome.state, fitted.world.setting
         predict = kinds.classifier(plan.method).predict
         if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
             said = predict(plan, state, without_edges(setting.held))[self.rows].argmax(axis=1)
@@ -115,7 +115,7 @@ class Selecting:
     setting: Setting
     judges: Judges
     plan_one: Callable[[Params, Cell, Context], Plan]
-    train_one: Callable[[Params, Cell, Context], Fitted]
+    train_one: Callable[[Params, Cell, Context], Trained]
     give: Callable[[Params, Cell, Context, Setting], None]
 
     @cached_property
@@ -177,13 +177,13 @@ class Selecting:
         made = replace(first, guarantee=guarantee, schedule=schedule, sums=Sums(), epsilon_published=None)
         return Priced(epsilon, made)
 
-    def train(self) -> Fitted:
+    def train(self) -> Trained:
         """K trials, each with noise of its own; the one of the highest noisy score, at the price of all."""
         priced, cell, root = self.priced, self.cell, self.context.root
         picks = seeds.secret_generator(root, "candidates", *cell.path)
         door = Desk(cell.key, 0, 0, priced.plan.schedule.releases, seeds.secret_generator(root, "choice", *cell.path))
 
-        def trial(number: int) -> tuple[tuple[int, Fitted], np.ndarray]:
+        def trial(number: int) -> tuple[tuple[int, Trained], np.ndarray]:
             which = int(picks.integers(len(self.rows)))
             one = replace(cell, task=f"{cell.task}/trial {number}", epsilon=priced.epsilon)  # no label holds a slash
             with SerialRuntime() as engine:
@@ -191,14 +191,14 @@ class Selecting:
             return (which, fitted), self.judges.right(fitted)
 
         (which, best), score = door.choose(PATH, trial)
-        lines, guarantee = fewest_lines(door.entries), replace(priced.plan.guarantee, promises=best.done.guarantee.promises)
-        outcome = replace(best.done.outcome, releases=lines)
+        lines, guarantee = fewest_lines(door.entries), replace(priced.plan.guarantee, promises=best.guarantee.promises)
+        outcome = replace(best.outcome, releases=lines)
         choices, judges = self.select.choices, self.judges.rows.size
         share = score.value.item() / judges
         choice = Choice(choices[which], share, judges, priced.epsilon, len(choices), self.select.among)
         plan = replace(best.plan, epsilon_published=None)
-        done = replace(best.done, plan=plan, outcome=outcome, guarantee=guarantee, settled=settle(guarantee, lines))
-        return replace(best, plan=plan, done=done, choice=choice)
+        settled = settle(guarantee, lines)
+        return replace(best, plan=plan, outcome=outcome, guarantee=guarantee, settled=settled, choice=choice)
 
 
 def _protection(plans: list[Plan]) -> Protection:
