@@ -12,7 +12,7 @@ A file of ``fedgraph/attacks`` defines
 
 and is named by a scenario: ``attack: {named: [{attack: lira}, {attack: rmia}]}``.
 
-canaries, whole_run, encoded_graphs: the strongest attacks we know, which no paper names: units that enter by a coin, read in
+canaries, whole_run, canary_graphs: the strongest attacks we know, which no paper names: units that enter by a coin, read in
 what was released. game: coins for real nodes and edges, shadow models. scene: what an attack may look at. messages: single
 clients' messages, for servers that read or choose them.
 """
