@@ -106,7 +106,7 @@ def sent_bytes(given: work.Workload, workers: int) -> dict[str, Any]:
     model = server.begin(job).model
     total = 0
     for items in blocks(len(cut_into_blocks(given.partition.num_clients)), workers):
-        messages = client.run_blocks(items, given.partition, job, model, 0)
+        messages = client.run_blocks(items, given.partition.subgraphs, job, model, 0)
         total += sum(value.value.nbytes for message in messages for value in message.released.values())
     return {"bytes_per_round": total}
 

@@ -63,11 +63,11 @@ class Clock:
 def one_round(job: Job, partition: Partition, state: Any, round_: int, clock: Clock) -> Any:
     every = range(len(blocks.cut_into_blocks(job.plan.facts.sizes.num_clients)))
     if job.masks is None:
-        sent = clock.of("clients", lambda: client.run_blocks(every, partition, job, state.model, round_))
+        sent = clock.of("clients", lambda: client.run_blocks(every, partition.subgraphs, job, state.model, round_))
         return clock.of("server", lambda: server.merge(job, state, round_, [sent]))
     board = clock.of("keys", lambda: masks_at_client.advertise(every, job, round_))
     letters = clock.of("shares", lambda: masks_at_client.share(every, job, round_, board))
-    sent = clock.of("clients", lambda: client.run_blocks(every, partition, job, state.model, round_, board))
+    sent = clock.of("clients", lambda: client.run_blocks(every, partition.subgraphs, job, state.model, round_, board))
     answers = clock.of("answers", lambda: masks_at_client.answer(every, job, round_, 1, board, letters))
     return clock.of("server", lambda: masks_at_server.merge(job, state, round_, [sent], [board], [answers]))
 

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.federation.messages import BlockMessage, ClientMessage, Holding
+from fedgraph.federation.messages import BlockMessage, ClientMessage
 from fedgraph.methods.base import Plan
 from fedgraph.methods.base.seen import FEW, colluding
 from fedgraph.privacy.desk import Summed, summed
@@ -42,10 +42,10 @@ def cut_into_blocks(num_clients: int) -> tuple[range, ...]:
     return tuple(range(a, b) for a, b in itertools.pairwise(edges))
 
 
-def piece(partition: Partition, blocks: Sequence[int]) -> Holding:
-    """What the actor that has these blocks of clients holds."""
+def piece(partition: Partition, blocks: Sequence[int]) -> dict[int, Subgraph]:
+    """What the actor that has these blocks of clients holds: their subgraphs, by their numbers, and no other client's."""
     cut = cut_into_blocks(partition.num_clients)
-    return Holding({client: partition.subgraphs[client] for block in blocks for client in cut[block]})
+    return {client: partition.subgraphs[client] for block in blocks for client in cut[block]}
 
 
 def adds_up(plan: Plan) -> bool:

@@ -1,14 +1,14 @@
 """One round at the clients that a worker holds: block by block, each client alone or all of a block at once."""
 
 import dataclasses
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fedgraph.errors import FedgraphError, RuntimeFailure
 from fedgraph.federation.blocks import added, adds_up, cut_into_blocks, of_clients, union
-from fedgraph.federation.messages import BlockMessage, ClientMessage, Holding, Job
+from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
 from fedgraph.federation.participation import Stale
 from fedgraph.federation.secure.client import Board, hide, merge_boards
 from fedgraph.methods.base import Plan, Streams, block_path, client_path, kinds
@@ -18,7 +18,7 @@ from fedgraph.privacy.lines import Line, Release, fewest_lines
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Partition
+from fedgraph.types import Subgraph
 
 # What `prepare` made for the clients (or blocks) of the jobs at work: rebuilt from the subgraphs whenever it is missing
 # (a restarted actor, another client), so it can never change a result.
@@ -26,7 +26,7 @@ _workspaces: dict[str, dict[Hashable, Any]] = {}
 # Digests of what these clients released, so that a replay of another value is refused (``Desk.replay``).
 _digests: dict[str, dict[Hashable, Any]] = {}
 _KEEP = 64  # jobs, where those that ended never said so: ``leave`` ends one
-Held: TypeAlias = Holding | Partition  # of the blocks that are asked, or of all
+Held: TypeAlias = Mapping[int, Subgraph] | Sequence[Subgraph]  # by client: of the blocks that are asked, or of all
 Model: TypeAlias = dict[str, np.ndarray] | Stale
 
 
@@ -128,7 +128,7 @@ def _together(job: Job, held: Held, block: int, clients: range) -> Any:
     if key not in kept:
         kept[key] = None
         if computes_together(job.plan) and _plans_alike(job.plan, clients):
-            joint, starts = union([held.subgraphs[client] for client in clients])
+            joint, starts = union([held[client] for client in clients])
             as_one = method.OFFERS.prepare_together
             kept[key] = method.prepare(job.plan, joint) if as_one is None else as_one(job.plan, joint, starts)
     return kept[key]
@@ -142,7 +142,7 @@ def _run_client(client: int, held: Held, job: Job, model: Model, round_: int, bo
     try:
         kept = _kept(_workspaces, job.key)
         if client not in kept:
-            kept[client] = method.prepare(job.plan, held.subgraphs[client])
+            kept[client] = method.prepare(job.plan, held[client])
         if isinstance(model, Stale):
             model, scale = model.of(client)
         desk = Desk(

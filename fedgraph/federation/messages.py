@@ -8,14 +8,6 @@ from fedgraph.federation.participation import Attendance
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.desk import Released, Summed
 from fedgraph.privacy.lines import Line, Release
-from fedgraph.types import Subgraph
-
-
-@dataclass(frozen=True, eq=False)
-class Holding:
-    """The subgraphs that one client actor holds, by their clients' numbers, and no other client's."""
-
-    subgraphs: Mapping[int, Subgraph]
 
 
 @dataclass(frozen=True)

@@ -87,39 +87,33 @@ class Participation(Settings):
     )
 
     @model_validator(mode="after")
-    def _masks(self) -> Participation:
-        if self.secure_aggregation != "masks" and self.resolution is not None:
-            raise ValueError("resolution is for secure_aggregation: masks only, found ideal")
-        return self
-
-    @model_validator(mode="after")
-    def _whole(self) -> Participation:
-        if self.sample == "all" and self.share != 1:
-            raise ValueError(f"share is {self.share}, and sample: all asks everybody; write sample: fixed or poisson")
-        if self.sample != "all" and self.share == 1:
-            raise ValueError(f"sample is {self.sample}, and share: 1 asks everybody; write a share below 1, or sample: all")
-        if self.deadline_s is not None and not self.compute_s:
-            raise ValueError("deadline_s needs compute_s, the median time that a client computes")
-        return self
-
-    @model_validator(mode="after")
-    def _asynchronous(self) -> Participation:
-        own, fields = dict(self), type(self).model_fields
-        if self.mode == "synchronous":
-            # a run's own copy of its scenario writes every default
-            if given := [key for key in ("buffer", "concurrency") if own[key] != fields[key].default]:
-                raise ValueError(f"{', '.join(given)}: for mode: asynchronous only, found synchronous")
-            return self
-        for key in ("sample", "deadline_s", "least", "secure_aggregation"):
-            if own[key] != fields[key].default:
-                raise ValueError(f"{key} is for mode: synchronous; asynchronous clients begin anew whenever they are done")
-        if self.drop_out > MOST_LOST:
-            most = f"at most {MOST_LOST} in mode: asynchronous, where the server waits until a buffer is full"
-            raise ValueError(f"drop_out is {self.drop_out}; allowed: {most}")
-        if not self.compute_s:
-            raise ValueError("mode: asynchronous needs compute_s, the median time that a client computes")
-        if self.concurrency is not None and self.concurrency < self.buffer:
-            raise ValueError(f"concurrency is {self.concurrency}; allowed: at least buffer, {self.buffer}: else it never fills")
+    def _consistent(self) -> Participation:
+        own, waits, masked = dict(self), self.mode == "synchronous", self.secure_aggregation == "masks"
+        # a run's own copy of its scenario writes every default
+        given = [key for key, field in type(self).model_fields.items() if own[key] != field.default]
+        alone = ", ".join(key for key in ("buffer", "concurrency") if key in given)
+        barred = next((key for key in ("sample", "deadline_s", "least", "secure_aggregation") if key in given), "")
+        most = f"at most {MOST_LOST} in mode: asynchronous, where the server waits until a buffer is full"
+        faults = {
+            "resolution is for secure_aggregation: masks only, found ideal": not masked and self.resolution is not None,
+            f"share is {self.share}, and sample: all asks everybody; write sample: fixed or poisson": (
+                self.sample == "all" and self.share != 1
+            ),
+            f"sample is {self.sample}, and share: 1 asks everybody; write a share below 1, or sample: all": (
+                self.sample != "all" and self.share == 1
+            ),
+            "deadline_s needs compute_s, the median time that a client computes": bool(self.deadline_s) and not self.compute_s,
+            f"{alone}: for mode: asynchronous only, found synchronous": waits and alone,
+            f"{barred} is for mode: synchronous; asynchronous clients begin anew whenever they are done": not waits and barred,
+            f"drop_out is {self.drop_out}; allowed: {most}": not waits and self.drop_out > MOST_LOST,
+            "mode: asynchronous needs compute_s, the median time that a client computes": not (waits or self.compute_s),
+            f"concurrency is {self.concurrency}; allowed: at least buffer, {self.buffer}: else it never fills": (
+                not waits and self.concurrency is not None and self.concurrency < self.buffer
+            ),
+        }
+        for why, found in faults.items():
+            if found:
+                raise ValueError(why)
         return self
 
     @property

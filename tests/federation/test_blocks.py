@@ -276,7 +276,7 @@ def test_secure_sums_need_every_client(library: Graph) -> None:
     job = Job("missing", 0, ("missing",), plan)
     state = server.begin(job)
     model = state.model
-    sent = client.run_blocks(range(15), partition, job, model, 0)
+    sent = client.run_blocks(range(15), partition.subgraphs, job, model, 0)
     with pytest.raises(RuntimeFailure, match=rf"3[78] clients finished, {CLIENTS} are needed"):
         server.merge(job, state, 0, [sent])
 

@@ -98,12 +98,12 @@ def test_the_sum_in_the_field_is_the_plain_one_bit_for_bit(way: str, library: Gr
         dropped += len(now.asked) - len(now.sent)
         board = client.advertise(every, job, round_)
         letters = client.share(every, job, round_, board)
-        hidden = sums_of(one_client.run_blocks(every, partition, job, model, round_, board))
+        hidden = sums_of(one_client.run_blocks(every, partition.subgraphs, job, model, round_, board))
         answers = client.answer(every, job, round_, 1, board, letters)
         opened = unmasking.unmasked(now, round_, hidden, board, [answers], bits)
         with monkeypatch.context() as plainly:
             plainly.setattr(one_client, "hide", lambda job, client, round_, released, board: released)
-            plain = sums_of(one_client.run_blocks(every, partition, job, model, round_, board))
+            plain = sums_of(one_client.run_blocks(every, partition.subgraphs, job, model, round_, board))
         assert plain["gradient"].dtype == opened["gradient"].dtype
         field = plain["gradient"].dtype.type(2**bits - 1)
         assert np.array_equal(opened["gradient"] & field, plain["gradient"] & field)

@@ -108,7 +108,7 @@ def _held_by_the_server(job: Job, here: streams.Situation, present: bool, round_
     assert now is not None
     board = masked.advertise(every, job, round_)
     letters = masked.share(every, job, round_, board)
-    messages = one_client.run_blocks(every, here.partition(present), job, streams.MODEL, round_, board)
+    messages = one_client.run_blocks(every, here.partition(present).subgraphs, job, streams.MODEL, round_, board)
     hidden = {message.first: message.released[streams.SUM].value for message in messages}
     answers = masked.answer(every, job, round_, 1, board, letters)
     total = np.asarray(np.sum(list(hidden.values()), axis=0, dtype=np.uint32))

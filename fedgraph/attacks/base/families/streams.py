@@ -165,7 +165,7 @@ def _messages() -> Iterator[Case]:
 
         def sent(of: int, client: int, round_: int, plan: str = "plan", known: bool = False) -> np.ndarray:
             job = here.job(of, GaussianNoise(multiplier), price, fingerprint=plan)
-            (found,) = one_client.run_blocks([client], gone if known else held, job, MODEL, round_)
+            (found,) = one_client.run_blocks([client], (gone if known else held).subgraphs, job, MODEL, round_)
             return found.released[SUM].value
 
         with while_broken(*breaks):
@@ -214,7 +214,7 @@ def _blocks() -> Iterator[Case]:
 
         def total(of: int, round_: int, known: bool = False) -> np.ndarray:
             job: Job = here.job(of, GaussianNoise(share), price, additive=True)
-            found = one_client.run_blocks(every, here.partition(False) if known else held, job, MODEL, round_)
+            found = one_client.run_blocks(every, (here.partition(False) if known else held).subgraphs, job, MODEL, round_)
             return np.sum([block.released[SUM].value for block in found], axis=0)
 
         with while_broken(*breaks):
