@@ -133,7 +133,7 @@ def test_what_a_client_sends_looks_like_coins(library: Graph) -> None:
     sent = []
     for round_ in range(2):
         board = client.advertise(every, job, round_)
-        message = one_client._run_client(3, partition, job, model, round_, board)
+        message = one_client._run_client(3, partition.subgraphs, job, model, round_, board)
         sent.append(message.released["gradient"].value)
         bits, expected = protocol.mechanism(job).bits, sent[-1].size / 256
         assert sent[-1].max() < 2**bits
