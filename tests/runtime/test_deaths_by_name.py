@@ -209,9 +209,9 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 
 def num_finished(folder: Path) -> int:
-    """Cells that are finished; none while no actor is there, since the driver itself computes some while Ray starts."""
+    """Cells that are finished; none while Ray starts, when the driver itself computes some."""
     about = folder / "environment.json"
-    there = about.exists() and json.loads(about.read_text(encoding="utf-8"))["runtime"].get("actors")
+    there = about.exists() and "workers" in json.loads(about.read_text(encoding="utf-8"))["runtime"]
     return len(list(folder.glob("cells/*.json.gz"))) if there else 0
 
 

@@ -323,10 +323,10 @@ def test_what_ray_left_is_ended_and_nothing_else(tmp_path: Path, monkeypatch: py
 
 
 def ray_computes(folder: Path) -> bool:
-    """Whether actors are there, and a cell is finished; the driver itself computes some while Ray starts."""
+    """Whether Ray is there, and a cell is finished; the driver itself computes some while Ray starts."""
     about = folder / "environment.json"
-    there = about.exists() and json.loads(about.read_text(encoding="utf-8"))["runtime"].get("actors")
-    return bool(there) and bool(list(folder.glob("cells/*.json.gz")))
+    there = about.exists() and "workers" in json.loads(about.read_text(encoding="utf-8"))["runtime"]
+    return there and bool(list(folder.glob("cells/*.json.gz")))
 
 
 @pytest.mark.slow
