@@ -37,6 +37,7 @@ SHARE = 0.4  # of the probe's time that one cell may take
 EARLY = 0.8  # trainings stop early now and then: the part of the other rounds that a stopped cell is taken to need
 BEGIN = {"serial": 6.0, "ray": 14.0}  # seconds for starting and for the report, on two quiet cores (2026-11)
 WORK_TO_BEGIN = {"serial": 6.0, "ray": 24.0}  # processor seconds for the same, those of two workers included
+LIBRARIES = 4.0  # processor seconds that reading the libraries takes where a start takes those of BEGIN
 ALL_OF_A_CORE = 0.95  # share of a core from which on a process was not held up
 FITS = 100.0  # seconds from the command to the answer, of the two minutes; the rest is for the draft itself
 DRAFT_PROBE = 12.0  # seconds of processor time
@@ -150,7 +151,7 @@ def slowness(started: float) -> float:
     started: processor seconds that this process needed until it probes: it read the same libraries as a run. Programs
     that share a core's caches make each second do less. At most 3: the process may have done other things before.
     """
-    return min(max(started / BEGIN["serial"], 1.0), 3.0)
+    return min(max(started / LIBRARIES, 1.0), 3.0)
 
 
 def other_processes(worked: float, passed: float, cores: int, load: float) -> float:
