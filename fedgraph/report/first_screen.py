@@ -18,6 +18,7 @@ from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.report.scores import METRICS, Best, Score, begin
 
 MOST_CARDS, MOST_CONDITIONS = 6, 2
+LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
 USUAL = {
     Assumption.COUNTS_PUBLIC, Assumption.HYPERPARAMETERS_PUBLIC, Assumption.SPLIT_PUBLIC, Assumption.SIZES_PUBLIC,
     Assumption.UNTUNED, Assumption.COLUMNS_PUBLIC,
@@ -145,6 +146,9 @@ def _rests(best: Score) -> str:
         return "nothing computed from private data is released"
     named = [a.words.split(";")[0].split(", though")[0].split(" (")[0] for a in protection.assumptions if a not in USUAL]
     proof = f"a proof of ε ≤ {rounded_up(best.provable)}" + (f" at δ = {best.delta:.2g}" if best.delta else "")
+    people = best.row.head.facts.train_nodes
+    if (best.delta or 0.0) * people > LARGEST_SHARE:
+        proof += f", which is large: one in {1 / (best.delta or 1.0):,.0f}, and {people:,} {best.row.head.facts.one}s trained"
     more = len(protection.assumptions) - len(named[:MOST_CONDITIONS])
     conditions = [
         *named[:MOST_CONDITIONS],

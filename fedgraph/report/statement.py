@@ -79,10 +79,9 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
         for path in row.paths:
             price = row.path(path)
             if math.isfinite(price):
-                found.append(
-                    f"The path “{path}” alone, taking the rest as given: ε = {rounded_up(price, 4)} for the worst {unit} "
-                    f"({relation}){_worst(row)}."
-                )
+                where = f" ({relation})" if math.isinf(row.provable) else ""  # else it was said above
+                given = f"The path “{path}” alone, taking the rest as given"
+                found.append(f"{given}: ε = {rounded_up(price, 4)} for the worst {unit}{where}{_worst(row)}.")
             else:
                 found.append(f"The path “{path}” alone: ε = ∞.")
     published = "makes no claim for this noise" if row.published is None else f"gives ε = {rounded(row.published, 4)}"

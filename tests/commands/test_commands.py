@@ -16,6 +16,7 @@ import fedgraph
 from fedgraph import plugins, run
 from fedgraph.audit import __main__ as audit
 from fedgraph.commands import base as cli
+from fedgraph.errors import DataError
 from fedgraph.privacy import __main__ as privacy
 from fedgraph.scenario import read, shipped
 
@@ -315,3 +316,11 @@ def test_a_terminal_without_the_letters_gets_question_marks(
     assert said.isascii()
     assert b"?" in said
     assert b"UnicodeEncodeError" not in said
+
+
+def test_each_fault_of_data_has_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def act() -> int:
+        raise DataError("a.csv:1: found  x\na.csv:2: found y")
+
+    assert cli.guarded(act) == 2
+    assert capsys.readouterr().err.splitlines() == ["a.csv:1: found x", "a.csv:2: found y"]

@@ -4,6 +4,7 @@ import itertools
 import math
 import pickle
 import random
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -11,9 +12,10 @@ import pytest
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import __main__ as command
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Composed, Gaussian, Repeated, Unprotected
-from fedgraph.privacy.explain import explain
+from fedgraph.privacy.explain import describe_event, explain
 from fedgraph.privacy.ledger import Account, Ledger, Release
 from fedgraph.privacy.lines import fewest_lines
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
@@ -183,3 +185,22 @@ def test_the_summary_comes_first_and_one_cell_can_be_asked_for(tmp_path, capsys)
     assert text.index("cora/features: ε =") < text.index("Cell cora/features")
     assert command.main(["explain", str(tmp_path), "--cell", "nothing like it"]) == 2
     assert "no cell is called 'nothing like it'" in capsys.readouterr().err
+
+
+def test_every_event_has_words_and_none_shows_python() -> None:
+    """A choice of settings (``select:``) is told, too, with its trials."""
+    inner = events.Gaussian(2.0)
+    chosen = events.OneOf((events.PureDP(1.0), inner))
+    every = [
+        inner, events.Laplace(1.0), events.RandomizedResponse(1.0, 4), events.MultiBit(0.1, 8), events.BoundedRange(1.0),
+        events.PureDP(1.0), events.ApproxDP(1.0, 1e-6), events.ZCDP(0.5), events.PoissonGaussian(2.0, 0.1, 1, False),
+        events.FixedSizeGaussian(2.0, 5, 50, 1, False), events.SampledOnce(inner, 0.1), events.Repeated(inner, 3),
+        events.Composed((inner, events.ZCDP(0.5))), chosen, events.PartOf(inner, chosen, 1),
+        events.Selected((inner, events.Composed((inner, events.BoundedRange(1.0)))), 1.0, 0.1), events.Unprotected("sizes"),
+    ]  # fmt: skip
+    assert {type(event) for event in every} == set(events.all_types().values())
+    for event in every:
+        words = describe_event(event)
+        assert not re.search(r"[A-Z]\w+\(|noise_multiplier|None", words), words
+    assert "trials" in describe_event(every[-2])
+    assert "Gaussian noise, 2 times the sensitivity" in describe_event(every[-2])

@@ -13,7 +13,7 @@ from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import CanaryAttack, GraphClusteringFacts, NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import answer, report_rows
+from fedgraph.report import answer, first_screen, report_rows, statement
 from fedgraph.report.attacks import Verdict
 from fedgraph.report.scores import score_rows, trust_of
 from fedgraph.worlds.world import trusting
@@ -58,6 +58,24 @@ def test_the_answer_names_epsilon_unit_trust_and_the_ceiling() -> None:
         "At node level with ε ≤ 1: sums reaches 0.68 ± 0.01 if the server may see sums; alone reaches 0.63 ± 0.01 if nobody "
         "is trusted. Without privacy: 0.76 ± 0.00 (clear)."
     )
+
+
+def test_a_table_with_a_row_for_each_graph_is_answered_about_graphs() -> None:
+    """A node of such a table is a whole graph, and nothing that is said of it calls it a node or a person."""
+    facts = NodeClassificationFacts(one="graph", protocol="asking", tested=50, least_class=10, train_nodes=100)
+    cells = [*seeds("sums", 0.67, 0.69, facts=facts, delta=0.01), *seeds("clear", 0.76, 0.76, epsilon=math.inf, facts=facts)]
+    answered = answer.find_answer(report_rows.group_rows(cells))
+    text = " ".join(answered.sentences)
+    assert "only 50 graphs were tested" in text
+    assert "the smallest class has 10 graphs" in text
+    assert "may fail for one graph in 100" in text
+    assert "At graph level with ε ≤ 1" in text
+    assert "node" not in text
+    assert "person" not in text
+    (card,) = first_screen.make_cards(answered)
+    assert card.title == "Classify whole graphs, each as one row"
+    assert "δ = 0.01, which is large: one in 100, and 100 graphs trained" in card.rests
+    assert statement.describe_row(answered.scores[0].row).sentences[0] == "Here each node is one whole graph."
 
 
 @pytest.mark.parametrize(("accuracy", "told"), [(0.88, True), (0.9, False)])
