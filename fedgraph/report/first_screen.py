@@ -89,6 +89,7 @@ def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequenc
         if picked is not None and picked.score is not None:
             why = f"Nothing finds the classes: adjusted Rand index {picked.score.mean:.2f} at most, where 0 is chance."
         return Card(title, what, (), "", why or "No private row was asked for.", without, "", "", "", trusts, (), aside)
+    what = questions.OPEN_EDGES if questions.edges_public(picked.score) else what
     best, few = picked.score, bool(chance.inconclusive([s for s in every if s.dataset == picked.score.dataset]))
     at = f"ε ≤ {rounded(picked.budget)}" if best.private else "ε = 0, since it releases nothing private"
     budgets = dict.fromkeys(b.budget for b in own)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from fedgraph.cells.facts import GraphClusteringFacts
+from fedgraph.privacy.units import Assumption
 from fedgraph.report.report_rows import rounded
 from fedgraph.report.scores import METRICS, Best, Score, begin
 
@@ -30,6 +31,8 @@ DISTANCES = {
 SCALE = (
     f"An adjusted Rand index is 0 by chance and 1 where the clusters are the classes; below {FINDS:g} is called nothing here."
 )
+
+OPEN_EDGES = "Node level: a node's features and label are private, its edges are public"
 
 
 def open_sentence(scores: Sequence[Score], here: Sequence[Score]) -> str:
@@ -69,9 +72,17 @@ def describe_public(public: str) -> str:
     return f" when {public} is public and the asked nodes are not"
 
 
-def explain_units(units: Sequence[str]) -> str:
-    """What the units of the sentences mean, one after another."""
+def edges_public(score: Score) -> bool:
+    """Whether its guarantee takes all edges as public, so that of a node only features and label are protected."""
+    protection = score.row.head.protection
+    return protection is not None and Assumption.EDGES_PUBLIC in protection.assumptions
+
+
+def explain_units(units: Sequence[str], picked: Sequence[Score]) -> str:
+    """What the units of the sentences mean, one after another. picked: the rows that these name."""
     said = [UNIT_WORDS[unit] for unit in units if unit in UNIT_WORDS]
+    open_edges = sorted({score.short for score in picked if edges_public(score)})
+    said += [f"With {', '.join(open_edges)}, edges are public: only features and label are protected"] if open_edges else []
     return ". ".join([*said, "A smaller ε protects more: ε = 0 gives nothing away about the unit, ε = ∞ promises nothing."])
 
 
