@@ -70,10 +70,8 @@ def find_answer(rows: Sequence[Row]) -> Answer:
     sentences = [*of_attacks, *sentences] if attacks.asked_for(rows) else [*sentences, *of_attacks]
     remarks = []
     if any(b.score is not None for b in table):
-        remarks = [
-            questions.explain_units(sorted(set(levels), key=_unit_order), [b.score for b in table if b.score is not None]),
-            _how_picked(every),
-        ]
+        picked = [b.score for b in table if b.score is not None]
+        remarks = [questions.explain_units(sorted(set(levels), key=_unit_order), picked), _how_picked(every)]
     return Answer((*warned, *sentences, *remarks), tuple(table), scores, len(warned), len(remarks), also)
 
 

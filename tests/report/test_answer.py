@@ -78,6 +78,14 @@ def test_a_table_with_a_row_for_each_graph_is_answered_about_graphs() -> None:
     assert statement.describe_row(answered.scores[0].row).sentences[0] == "Here each node is one whole graph."
 
 
+def test_a_row_that_takes_edges_as_public_is_never_said_to_protect_them() -> None:
+    held = Protection(Relation.NODE_REPLACE, Viewer.WORLD, (Assumption.EDGES_PUBLIC,))
+    answered = answer.find_answer(report_rows.group_rows(seeds("open", 0.7, 0.72, protection=held, trust=Trust.NOBODY)))
+    (card,) = first_screen.make_cards(answered)
+    assert card.unit == "Node level: a node's features and label are private, its edges are public"
+    assert "With open, edges are public: only features and label are protected." in answered.sentences[-2]
+
+
 @pytest.mark.parametrize(("accuracy", "told"), [(0.88, True), (0.9, False)])
 def test_a_best_row_that_names_the_largest_class_only_is_told(accuracy: float, told: bool) -> None:
     given = cell("one", accuracy, metrics={"accuracy": accuracy, "majority_share": 0.88})
