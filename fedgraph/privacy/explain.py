@@ -166,4 +166,4 @@ def describe_event(event: Event) -> str:
         inside = (event.event,)
     parts = [describe_event(one) for one in dict.fromkeys(inside)]
     shown = parts if len(parts) <= MOST_PARTS else [*parts[:MOST_PARTS], f"and {len(parts) - MOST_PARTS} more"]
-    return EVENT_WORDS[type(event)].format(**vars(event) | {"parts": "; ".join(shown)})
+    return EVENT_WORDS.get(type(event), type(event).__name__).format(**vars(event) | {"parts": "; ".join(shown)})
