@@ -98,9 +98,8 @@ def inconclusive(scores: Sequence[Score]) -> list[str]:
         own = [s for s in scores if s.dataset == dataset]
         fewest = min((s for s in own if num_tested(s.row)), key=lambda s: num_tested(s.row) or 0, default=None)
         least = min((e.facts.least_class for s in own for e in s.row.entries if e.facts.least_class is not None), default=None)
-        delta, unit = max(
-            ((s.delta, s.unit) for s in own if s.delta and s.private and math.isfinite(s.provable)), default=(0.0, "")
-        )
+        kept = [(s.delta, s.unit_name) for s in own if s.delta and s.private and math.isfinite(s.provable)]
+        delta, unit = max(kept, default=(0.0, ""))
         why = []
         if fewest is not None and (num_tested(fewest.row) or 0) < FEWEST_TESTED:
             why.append(f"only {tested_words(fewest.row)} were tested (it takes {FEWEST_TESTED})")
