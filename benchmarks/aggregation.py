@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning.layers.sparse import to_torch
+from fedgraph.learning.layers.matrices import to_torch
 from fedgraph.learning.propagation.aggregation import hop, unit_length
 from fedgraph.privacy.mechanisms.edge_mechanisms import (
     BYTES_PER_CELL,

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from fedgraph import data, seeds
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.propagation.propagate import personalised_pagerank
+from fedgraph.learning.propagation.walks import personalised_pagerank
 from fedgraph.methods.nonprivate import choice, phases
 from fedgraph.methods.nonprivate.choice import Best, Tried
 from fedgraph.methods.nonprivate.params import GRID, Candidate

@@ -23,9 +23,9 @@ import threadpoolctl
 import torch
 
 from fedgraph.learning.clipping.aggregated import aggregated_rows, clipped_gradient_sum
+from fedgraph.learning.layers.matrices import to_torch
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.layers.sparse import to_torch
-from fedgraph.learning.optimisers.optimiser import Optimiser
+from fedgraph.learning.optimisers.descents import Optimiser
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import ClippedSum
 

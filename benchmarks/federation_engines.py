@@ -25,8 +25,8 @@ from fedgraph.federation import client, rounds, server
 from fedgraph.federation.blocks import cut_into_blocks, union
 from fedgraph.federation.messages import Job
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
-from fedgraph.learning.layers.sparse import unit_rows
-from fedgraph.learning.propagation.propagate import symmetric_with_loops
+from fedgraph.learning.layers.matrices import unit_rows
+from fedgraph.learning.propagation.walks import symmetric_with_loops
 from fedgraph.methods import features
 from fedgraph.runtime.base import blocks
 from fedgraph.runtime.process import use_one_thread

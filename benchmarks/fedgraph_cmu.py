@@ -32,8 +32,8 @@ from fedgraph import data, runtime, seeds
 from fedgraph.errors import FedgraphError
 from fedgraph.federation import rounds, server
 from fedgraph.federation.messages import Job
-from fedgraph.learning.layers.sparse import to_torch, unit_rows
-from fedgraph.learning.propagation.propagate import symmetric_with_loops
+from fedgraph.learning.layers.matrices import to_torch, unit_rows
+from fedgraph.learning.propagation.walks import symmetric_with_loops
 from fedgraph.methods import nonprivate
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes
 from fedgraph.partition import uniform

@@ -28,9 +28,9 @@ from threadpoolctl import threadpool_limits
 
 from fedgraph import data
 from fedgraph.comparison import batch_descent, gromov
+from fedgraph.comparison.bounds import to_nearest
 from fedgraph.comparison.descent import PRODUCT
 from fedgraph.comparison.metric_space import MetricSpace, from_topology
-from fedgraph.comparison.neighbours import to_nearest
 from fedgraph.comparison.packing import pack
 
 SETS = {"citeseer": "planetoid/citeseer", "mutag": "tu/mutag", "imdb": "tu/imdb-binary", "proteins": "tu/proteins"}

@@ -38,7 +38,7 @@ from torch.nn import functional
 from fedgraph import data
 from fedgraph.attacks import linkteller
 from fedgraph.audit import one_run
-from fedgraph.learning.layers.sparse import to_torch, unit_rows
+from fedgraph.learning.layers.matrices import to_torch, unit_rows
 from fedgraph.types import Graph
 
 STEPS, RATE, DECAY, HIDDEN, DROPPED = 200, 0.01, 5e-4, 64, 0.5

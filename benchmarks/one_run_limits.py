@@ -42,7 +42,7 @@ from fedgraph.audit import curve, one_run
 from fedgraph.cells.cell import Context
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.sampling.stable_cap import weighted
+from fedgraph.learning.sampling import weighted
 from fedgraph.methods.base import seen
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate, gaussian

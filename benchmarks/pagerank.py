@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.pagerank_oracle import published_loop
 from fedgraph import data
-from fedgraph.learning.propagation.pagerank import approximate_pagerank
+from fedgraph.learning.propagation.walks import approximate_pagerank
 
 
 def main() -> None:

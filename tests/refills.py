@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.sampling.neighbour_sampling import bounded
+from fedgraph.learning.sampling import bounded
 
 
 def refill_sensitivity(adjacency: sp.csr_array, degree: int, ids: np.ndarray, node: int, coin: int = 0) -> tuple[float, int]:

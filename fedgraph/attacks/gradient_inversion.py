@@ -14,7 +14,7 @@ from pydantic import Field
 from fedgraph.attacks.base import game, messages
 from fedgraph.attacks.base.scene import Finding, Scene
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.layers.sparse import unit_rows
+from fedgraph.learning.layers.matrices import unit_rows
 from fedgraph.methods.base import Plan, kinds
 from fedgraph.privacy.units import Viewer
 

@@ -21,7 +21,7 @@ from fedgraph.attacks.base import game
 from fedgraph.attacks.base.scene import Finding, Scene, of_edges
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure
-from fedgraph.learning.layers.sparse import unit_rows
+from fedgraph.learning.layers.matrices import unit_rows
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.methods.base.offers import Convolutions
 from fedgraph.privacy.units import Viewer

@@ -19,8 +19,8 @@ import torch
 from fedgraph.comparison import batch_transport as transport
 from fedgraph.comparison.batch_transport import Basis
 from fedgraph.comparison.descent import PRODUCT, RANDOM
-from fedgraph.comparison.orders import random_orders
 from fedgraph.comparison.packing import Packed
+from fedgraph.comparison.restarts import random_orders
 
 MEMORY = 2**28
 RATIO = 1.5

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.comparison.kicks import kick, kick_state
-from fedgraph.comparison.orders import random_orders
+from fedgraph.comparison.restarts import kick, kick_state, random_orders
 from fedgraph.comparison.transport import PARENT, improve, plant, wander
 from fedgraph.compiled import compiled
 
@@ -184,7 +183,7 @@ def solve_all(packed, pairs, alpha, start, restarts, kicks, seed, limits, kept_a
 
     packed: the fields of ``packing.Packed``. The best of 1 + restarts descents counts: the first from
     ``start``, the others from a random north-west corner named by (seed, name of a, name of b, attempt). Then the best one is
-    kicked ``kicks`` times (``kicks``), and where a descent ends no higher the next kick begins.
+    kicked ``kicks`` times (``restarts``), and where a descent ends no higher the next kick begins.
     With ``kept_at`` [k + 1], kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the
     smaller space's points as rows (the first one's, if equal).
     """

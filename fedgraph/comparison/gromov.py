@@ -46,7 +46,7 @@ class GromovOptions:
     max_iterations: per descent. tolerance: stop when the objective moves by less, absolutely or relatively
     (POT's two tolerances). start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances,
     ``random`` a random vertex. restarts: further descents from random vertices; the lowest counts.
-    kicks: descents after those, each from the best end so far after a few random pivots (``kicks``); one costs about a fifth
+    kicks: descents after those, each from the best end so far after a few random pivots (``restarts``); one costs about a fifth
     of a restart. seed: root of the random vertices and pivots.
     """
 

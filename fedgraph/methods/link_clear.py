@@ -13,7 +13,7 @@ from pydantic import Field
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
-from fedgraph.learning.links import encoder, evidence, pairs
+from fedgraph.learning import links
 from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Unprotected
@@ -75,7 +75,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     """int64 [m, 2], the client's edges by global ids."""
-    own = pairs.edges_of(subgraph.graph.adjacency)
+    own = links.edges_of(subgraph.graph.adjacency)
     return np.asarray(subgraph.nodes[own] if len(own) else own)
 
 
@@ -86,8 +86,8 @@ def client(plan: Planned, work: np.ndarray, model: base.Model, round_: int, stre
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """The union of all edges, and the encoder if it is asked for."""
     every = np.concatenate([np.asarray(each, dtype=np.int64) for each in inbox.each["edges"]])
-    graph = replace(plan.made.attributes, adjacency=pairs.adjacency_of(every, plan.facts.sizes.num_nodes))
-    rows = encoder.fit(graph, state.memory.seed) if plan.params.model == "gcn" else None
+    graph = replace(plan.made.attributes, adjacency=links.adjacency_of(every, plan.facts.sizes.num_nodes))
+    rows = links.fit_encoder(graph, state.memory.seed) if plan.params.model == "gcn" else None
     return base.State({}, replace(state.memory, graph=graph, rows=rows))
 
 
@@ -98,7 +98,7 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
         raise RuntimeFailure("link_clear was asked for scores before it had the edges")
     if memory.rows is not None:
         return np.einsum("ij,ij->i", memory.rows[pairs[:, 0]], memory.rows[pairs[:, 1]]).astype(np.float64)
-    return evidence.heuristic(plan.params.model, memory.graph.adjacency, pairs)
+    return links.heuristic(plan.params.model, memory.graph.adjacency, pairs)
 
 
 OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(

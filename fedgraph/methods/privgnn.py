@@ -28,10 +28,10 @@ from pydantic import Field
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.baselines.fitting import Shape
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.sparse import unit_rows
-from fedgraph.learning.optimisers.dp_training import poisson_mask
+from fedgraph.learning.layers.matrices import unit_rows
+from fedgraph.learning.optimisers.descents import poisson_mask
 from fedgraph.methods import base
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease

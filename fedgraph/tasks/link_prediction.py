@@ -16,7 +16,7 @@ from fedgraph import seeds
 from fedgraph.cells.facts import LinkPredictionFacts
 from fedgraph.documents.settings import Settings, Spec
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.learning.links import pairs
+from fedgraph.learning import links
 from fedgraph.methods.base import Budget, Plan, kinds
 from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, entries_of, grid, training
 from fedgraph.tasks.base.grid import Row as ROW
@@ -78,11 +78,11 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     method = kinds.linker(cell.method)
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
     rng = seeds.generator(context.root, "negatives", context.dataset, cell.seed)
-    against = pairs.random_pairs(world.setting.held.num_nodes, params.negatives, rng, _graph(context).adjacency)
+    against = links.random_pairs(world.setting.held.num_nodes, params.negatives, rng, _graph(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
     return done.as_outcome(
         cell,
-        pairs.measure(scores[: len(hidden)], scores[len(hidden) :]),
+        links.measure(scores[: len(hidden)], scores[len(hidden) :]),
         LinkPredictionFacts(
             clients=world.partition.num_clients,
             partition=world.partition.description,
@@ -116,7 +116,7 @@ def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setti
 
     def make() -> tuple[protocols.Setting, np.ndarray]:
         graph = _graph(context)
-        edges = pairs.edges_of(graph.adjacency)
+        edges = links.edges_of(graph.adjacency)
         count = round(params.test_share * len(edges))
         if not 0 < count < len(edges):
             raise DataError(
@@ -124,7 +124,7 @@ def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setti
                 f"from and {count} to ask for; both need one"
             )
         order = seeds.generator(context.root, "split", context.dataset, seed).permutation(len(edges))
-        held = replace(graph, adjacency=pairs.adjacency_of(edges[order[count:]], graph.num_nodes))
+        held = replace(graph, adjacency=links.adjacency_of(edges[order[count:]], graph.num_nodes))
         nobody = np.full(graph.num_nodes, -1)
         attributes = protocols.without_edges(held)
         setting = protocols.Setting(held, held, nobody, graph.num_nodes, None, attributes, "attributes", split="random")

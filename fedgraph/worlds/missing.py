@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.layers.sparse import unit_rows
+from fedgraph.learning.layers.matrices import unit_rows
 from fedgraph.methods.base import kinds
 from fedgraph.types import Partition, Subgraph
 from fedgraph.worlds.protocols import Setting

@@ -6,7 +6,7 @@ import numpy as np
 import ot
 import pytest
 
-from fedgraph.comparison import maps
+from fedgraph.comparison import cluster
 from fedgraph.comparison.barycentre import barycentre, update
 from fedgraph.comparison.cluster import kmeans_gw, scores, size_only, spectral
 from fedgraph.comparison.gromov import GromovOptions, assemble, pairs, solve_pairs
@@ -112,15 +112,15 @@ def test_scores_by_hand():
 def test_mds_recovers_a_plane_and_is_deterministic():
     rows = np.random.default_rng(3).normal(size=(10, 2))
     distances = from_embedding(rows).distances
-    places = maps.mds(distances)
+    places = cluster.mds(distances)
     assert np.allclose(from_embedding(places).distances, distances, atol=1e-9)
-    assert np.array_equal(places, maps.mds(distances))
-    assert maps.mds(np.zeros((1, 1))).tolist() == [[0, 0]]
+    assert np.array_equal(places, cluster.mds(distances))
+    assert cluster.mds(np.zeros((1, 1))).tolist() == [[0, 0]]
 
 
 def test_tsne_is_deterministic_and_falls_back(planted):
     _, _, distances = planted
-    places = maps.tsne(distances, np.random.default_rng(0))
+    places = cluster.tsne(distances, np.random.default_rng(0))
     assert places.shape == (18, 2)
-    assert np.array_equal(places, maps.tsne(distances, np.random.default_rng(0)))
-    assert maps.tsne(distances[:3, :3], np.random.default_rng(0)).shape == (3, 2)
+    assert np.array_equal(places, cluster.tsne(distances, np.random.default_rng(0)))
+    assert cluster.tsne(distances[:3, :3], np.random.default_rng(0)).shape == (3, 2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedgraph import runtime
-from fedgraph.comparison import bounds, neighbours
+from fedgraph.comparison import bounds
 from fedgraph.comparison.classify import Split, nearest
 from fedgraph.comparison.gromov import GromovOptions, assemble, pairs, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding, from_topology
@@ -55,9 +55,9 @@ def test_a_bound_that_lies_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     spaces = given("embeddings")
     full = assemble(60, pairs(60), solve_pairs(spaces, pairs(60)).value)
     real = bounds.lower_bounds
-    monkeypatch.setattr(neighbours, "lower_bounds", lambda *args: 10.0 * real(*args))
+    monkeypatch.setattr(bounds, "lower_bounds", lambda *args: 10.0 * real(*args))
     columns = np.arange(12, 60)
-    table, _ = neighbours.to_nearest(spaces, SPLIT.test, columns, 7, None, lambda which: solve_pairs(spaces, which).value)
+    table, _ = bounds.to_nearest(spaces, SPLIT.test, columns, 7, None, lambda which: solve_pairs(spaces, which).value)
     assert (np.sort(table, axis=1)[:, :7] > np.sort(full[np.ix_(SPLIT.test, columns)], axis=1)[:, :7]).any()
 
 
@@ -97,7 +97,7 @@ def test_second_bound_is_exact_for_two_points_and_sees_distances() -> None:
 def test_fewer_columns_than_neighbours_and_none() -> None:
     spaces = given("graphs")
     solve = lambda which: solve_pairs(spaces, which).value  # noqa: E731
-    table, asked = neighbours.to_nearest(spaces, np.arange(3), np.arange(3, 7), 20, None, solve)
+    table, asked = bounds.to_nearest(spaces, np.arange(3), np.arange(3, 7), 20, None, solve)
     assert np.isfinite(table).all()
     assert asked == 12
-    assert neighbours.to_nearest(spaces, np.arange(0), np.arange(3, 7), 2, None, solve)[1] == 0
+    assert bounds.to_nearest(spaces, np.arange(0), np.arange(3, 7), 2, None, solve)[1] == 0

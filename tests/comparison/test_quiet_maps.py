@@ -7,12 +7,12 @@ import warnings
 import numpy as np
 import pytest
 
-from fedgraph.comparison import maps
+from fedgraph.comparison import cluster
 
 
 @pytest.mark.parametrize("distances", [1e150 * (1 - np.eye(12)), np.where(np.eye(12, k=1) + np.eye(12, k=-1) > 0, 0, 1e160)])
 def test_no_warning_reaches_the_terminal(distances: np.ndarray) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        drawn = maps.tsne(distances, np.random.default_rng(0))
+        drawn = cluster.tsne(distances, np.random.default_rng(0))
     assert drawn.shape == (12, 2)

@@ -10,7 +10,7 @@ import torch
 from fedgraph.errors import DataError
 from fedgraph.learning.clipping.aggregated import aggregated_rows, clipped_gradient_sum
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.optimisers.optimiser import Optimiser
+from fedgraph.learning.optimisers.descents import Optimiser
 
 LAYOUT = Layout((20, 8, 4))
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import UnboundedValueError
+from fedgraph.learning import sampling
 from fedgraph.learning.propagation import aggregation
-from fedgraph.learning.sampling import neighbour_sampling
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.types import Graph
 from tests.refills import refill_sensitivity
@@ -79,7 +79,7 @@ def test_the_desk_bound_refuses_what_was_not_scaled(bad: float) -> None:
 @pytest.mark.parametrize("degree", [1, 3, 100])
 def test_bounded_graphs_are_symmetric_subgraphs(degree: int) -> None:
     adjacency = random_graph(60, 12, 2)
-    found = neighbour_sampling.bounded(adjacency, degree, np.arange(60))
+    found = sampling.bounded(adjacency, degree, np.arange(60))
     assert np.diff(found.indptr).max() <= degree
     assert (abs(found - found.T)).nnz == 0
     assert (found > adjacency).nnz == 0
@@ -92,10 +92,10 @@ def test_coins_belong_to_ids_and_not_to_positions(library: Graph) -> None:
     ids = np.arange(1000, 1000 + library.num_nodes)
     order = np.random.default_rng(0).permutation(library.num_nodes)
     shuffled = sp.csr_array(library.adjacency[order][:, order])
-    first = neighbour_sampling.bounded(library.adjacency, 2, ids)
-    second = neighbour_sampling.bounded(shuffled, 2, ids[order])
+    first = sampling.bounded(library.adjacency, 2, ids)
+    second = sampling.bounded(shuffled, 2, ids[order])
     assert (sp.csr_array(first[order][:, order]) != second).nnz == 0
-    other = neighbour_sampling.bounded(library.adjacency, 2, ids, coin=1)
+    other = sampling.bounded(library.adjacency, 2, ids, coin=1)
     assert (first != other).nnz > 0
 
 

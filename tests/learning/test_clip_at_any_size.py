@@ -11,10 +11,10 @@ import torch
 
 from fedgraph.errors import DataError
 from fedgraph.learning.clipping import aggregated, per_sample, subgraphs
-from fedgraph.learning.clipping.rounding import SPREAD, room
+from fedgraph.learning.clipping.per_sample import SPREAD, room
 from fedgraph.learning.layers.graphsage import Widths
+from fedgraph.learning.layers.matrices import FeatureMatrix
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.layers.sparse import FeatureMatrix
 
 CLIP = 0.7
 Sum = Callable[[np.ndarray], np.ndarray]

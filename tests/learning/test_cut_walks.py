@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from fedgraph.errors import PrivacyError
 from fedgraph.learning.optimisers.objective import LinearObjective, Loss
 from fedgraph.learning.propagation.aggregation import hop, with_cut
-from fedgraph.learning.propagation.capped_walk import open_walk, walked
+from fedgraph.learning.propagation.walks import open_walk, walked
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedgraph.learning.optimisers.dp_training import Descent, fixed_mask, full_width, poisson_mask
+from fedgraph.learning.optimisers.descents import Descent, fixed_mask, full_width, poisson_mask
 
 
 @pytest.mark.parametrize(("momentum", "averaged"), [(0.9, 0.5), (0.0, 1.0), (0.5, 0.1)])

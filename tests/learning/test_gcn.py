@@ -8,8 +8,8 @@ import torch
 
 from fedgraph.learning.layers import gcn
 from fedgraph.learning.layers.models import Layout, on_device, select
-from fedgraph.learning.propagation.propagate import personalised_pagerank, row_stochastic
-from fedgraph.learning.views.projection import project, public_basis
+from fedgraph.learning.propagation.walks import personalised_pagerank, row_stochastic
+from fedgraph.learning.views import project, public_basis
 from fedgraph.types import Graph
 
 

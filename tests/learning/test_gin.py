@@ -11,8 +11,7 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.learning.layers import gcn, gin, small_graphs
-from fedgraph.learning.layers.pooling import Pool
-from fedgraph.learning.layers.sparse import unit_rows
+from fedgraph.learning.layers.matrices import Pool, unit_rows
 from fedgraph.types import Graph, Provenance
 
 HERE = Provenance("own", "test")

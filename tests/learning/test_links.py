@@ -5,30 +5,30 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from fedgraph.learning.links import encoder, evidence, pairs
+from fedgraph.learning import links
 from fedgraph.types import Graph
 
 
 def test_edges_are_pairs_and_back(library: Graph) -> None:
-    found = pairs.edges_of(library.adjacency)
+    found = links.edges_of(library.adjacency)
     assert len(found) == library.num_edges
     assert (found[:, 0] < found[:, 1]).all()
-    again = pairs.adjacency_of(found, library.num_nodes)
+    again = links.adjacency_of(found, library.num_nodes)
     assert (again != library.adjacency).nnz == 0
 
 
 def test_a_coin_depends_on_its_pair_alone() -> None:
     every = np.array([(u, v) for u in range(60) for v in range(u + 1, 60)])
-    coins = pairs.coins(every, 7)
-    assert np.array_equal(coins[[5, 900]], pairs.coins(every[[5, 900]], 7))
-    assert np.array_equal(coins, pairs.coins(every[:, ::-1], 7))
-    assert not np.array_equal(coins, pairs.coins(every, 8))
+    coins = links.coins(every, 7)
+    assert np.array_equal(coins[[5, 900]], links.coins(every[[5, 900]], 7))
+    assert np.array_equal(coins, links.coins(every[:, ::-1], 7))
+    assert not np.array_equal(coins, links.coins(every, 8))
     assert abs(coins.mean() - 0.5) < 0.03
     assert abs(np.corrcoef(coins, every[:, 0])[0, 1]) < 0.08
 
 
 def test_random_pairs_never_hold_an_edge(library: Graph) -> None:
-    found = pairs.random_pairs(library.num_nodes, 5000, np.random.default_rng(0), library.adjacency)
+    found = links.random_pairs(library.num_nodes, 5000, np.random.default_rng(0), library.adjacency)
     assert len(found) == 5000
     assert not np.asarray(library.adjacency[found[:, 0], found[:, 1]]).any()
     assert (found[:, 0] < found[:, 1]).all()
@@ -37,15 +37,15 @@ def test_random_pairs_never_hold_an_edge(library: Graph) -> None:
 def test_measures_are_those_of_the_open_graph_benchmark() -> None:
     rng = np.random.default_rng(1)
     positives, negatives = rng.normal(1, 1, 80), rng.normal(0, 1, 400)
-    found = pairs.measure(positives, negatives)
+    found = links.measure(positives, negatives)
     truth = np.r_[np.ones(80), np.zeros(400)]
     assert found["auc"] == pytest.approx(roc_auc_score(truth, np.r_[positives, negatives]))
     for k in (20, 50, 100):
         assert found[f"hits_at_{k}"] == pytest.approx(np.mean([np.sum(negatives >= p) < k for p in positives]))
     assert found["mrr"] == pytest.approx(np.mean([1 / (1 + np.sum(negatives > p)) for p in positives]))
-    few = pairs.measure(positives, negatives[:30])
+    few = links.measure(positives, negatives[:30])
     assert "hits_at_50" not in few
-    assert pairs.measure(np.zeros(5), np.zeros(99))["mrr"] == pytest.approx(1 / (1 + 99 / 2)), "equal scores tell nothing"
+    assert links.measure(np.zeros(5), np.zeros(99))["mrr"] == pytest.approx(1 / (1 + 99 / 2)), "equal scores tell nothing"
 
 
 @pytest.mark.parametrize(
@@ -58,37 +58,37 @@ def test_measures_are_those_of_the_open_graph_benchmark() -> None:
     ],
 )
 def test_heuristics_are_those_of_networkx(name: str, other, library: Graph) -> None:  # type: ignore[no-untyped-def]
-    asked = pairs.random_pairs(library.num_nodes, 200, np.random.default_rng(2))
+    asked = links.random_pairs(library.num_nodes, 200, np.random.default_rng(2))
     graph = nx.from_scipy_sparse_array(library.adjacency)
     theirs = [score for _, _, score in other(graph, [tuple(p) for p in asked.tolist()])]
-    assert evidence.heuristic(name, library.adjacency, asked) == pytest.approx(theirs)
+    assert links.heuristic(name, library.adjacency, asked) == pytest.approx(theirs)
 
 
 def test_the_discriminant_points_where_edges_differ() -> None:
     rng = np.random.default_rng(3)
     known = rng.normal(size=(4000, 3)) @ np.array([[1, 0.9, 0], [0, 0.5, 0], [0, 0, 1.0]])
     edges = rng.normal(size=(500, 3)) @ np.array([[1, 0.9, 0], [0, 0.5, 0], [0, 0, 1.0]]) + np.array([0.0, 1.0, 0.0])
-    direction = evidence.discriminant(known, np.r_[500.0, edges.sum(axis=0)])
+    direction = links.discriminant(known, np.r_[500.0, edges.sum(axis=0)])
     both = np.r_[known @ direction, edges @ direction]
     truth = np.r_[np.zeros(4000), np.ones(500)]
     assert roc_auc_score(truth, both) > roc_auc_score(truth, np.r_[known[:, 1], edges[:, 1]]) + 0.1, "columns that go together"
-    assert np.isfinite(evidence.discriminant(np.zeros((10, 2)), np.zeros(3))).all()
+    assert np.isfinite(links.discriminant(np.zeros((10, 2)), np.zeros(3))).all()
 
 
 def test_a_pairs_own_edge_is_not_counted() -> None:
     """Random rows: what is known of a pair is the same whether or not its own edge was summed over once."""
-    rows = evidence.random_rows(6, 32, 0)
+    rows = links.random_rows(6, 32, 0)
     hop = rows[[1, 0, 3, 2, 5, 4]]
-    found = evidence.Blocks((rows, hop), 0).known_of(np.array([[0, 1], [0, 2]]))
+    found = links.Blocks((rows, hop), 0).known_of(np.array([[0, 1], [0, 2]]))
     assert found.shape == (2, 2)
     assert found[0, 1] == pytest.approx(found[1, 1]), "the degrees"
     assert abs(found[0, 0] - rows[0].astype(float) @ rows[1].astype(float)) < 1e-6, "hops 1·1, not 0·1, which would be 1"
 
 
 def test_the_encoder_learns_and_repeats(library: Graph) -> None:
-    rows = encoder.fit(library, 0)
-    assert np.array_equal(rows, encoder.fit(library, 0))
-    edges = pairs.edges_of(library.adjacency)
-    against = pairs.random_pairs(library.num_nodes, 500, np.random.default_rng(0), library.adjacency)
+    rows = links.fit_encoder(library, 0)
+    assert np.array_equal(rows, links.fit_encoder(library, 0))
+    edges = links.edges_of(library.adjacency)
+    against = links.random_pairs(library.num_nodes, 500, np.random.default_rng(0), library.adjacency)
     score = [np.einsum("ij,ij->i", rows[p[:, 0]], rows[p[:, 1]]) for p in (edges, against)]
-    assert pairs.measure(*score)["auc"] > 0.8
+    assert links.measure(*score)["auc"] > 0.8

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph.learning.sampling.neighbours import aggregation, largest, limit_mentions, scale_columns
+from fedgraph.learning.sampling import aggregation, largest, limit_mentions, scale_columns
 
 
 def test_largest_breaks_ties_by_the_smaller_index() -> None:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError
 from fedgraph.learning.optimisers.objective import LinearObjective, Loss, LossName
-from fedgraph.learning.propagation.capped_walk import capped_walk, num_steps, walked
+from fedgraph.learning.propagation.walks import capped_walk, num_steps, walked
 from fedgraph.privacy.claims import gcon
 
 Edges = list[tuple[int, int]]

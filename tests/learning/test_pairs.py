@@ -9,10 +9,9 @@ import pytest
 import scipy.sparse as sp
 from scipy.linalg import subspace_angles
 
-from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.learning.views import pairs as module
-from fedgraph.learning.views.pairs import public_pairs, similarity
-from fedgraph.learning.views.projection import coordinates
+from fedgraph.learning import views as module
+from fedgraph.learning.propagation.walks import personalised_pagerank
+from fedgraph.learning.views import coordinates, public_pairs, similarity
 from fedgraph.types import Graph
 
 

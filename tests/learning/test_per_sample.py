@@ -8,8 +8,8 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
+from fedgraph.learning.layers.matrices import FeatureMatrix
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.layers.sparse import FeatureMatrix
 
 LAYOUTS = [Layout((12, 4)), Layout((12, 6, 4)), Layout((12, 7, 5, 4)), Layout((12, 6, 4), bias_scale=0.3)]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.learning import personal_head
+from fedgraph.learning import own_models
 from fedgraph.types import Graph
 
 
@@ -15,10 +15,10 @@ def uniform(graph: Graph) -> np.ndarray:
 
 
 def test_it_learns_where_the_shared_model_knows_nothing(library: Graph) -> None:
-    rows = personal_head.inputs(library, uniform(library))
+    rows = own_models.inputs(library, uniform(library))
     rng = np.random.default_rng(0)
     train = rng.random(library.num_nodes) < 0.7
-    head = personal_head.fitted(rows, np.where(train, library.labels, -1), rng)
+    head = own_models.fitted(rows, np.where(train, library.labels, -1), rng)
     right = head.scores(rows).argmax(axis=1) == library.labels
     assert head.steps > 0
     assert right[~train].mean() > 0.45, "the majority class alone is right for about a quarter"
@@ -30,15 +30,15 @@ def test_it_keeps_a_shared_model_that_knows_everything(library: Graph) -> None:
     labels = rng.integers(0, library.num_classes, library.num_nodes)
     chances = np.full((library.num_nodes, library.num_classes), 1e-9)
     chances[np.arange(labels.size), labels] = 1.0
-    head = personal_head.fitted(personal_head.inputs(library, chances), labels, rng)
-    assert (head.scores(personal_head.inputs(library, chances)).argmax(axis=1) == labels).all()
+    head = own_models.fitted(own_models.inputs(library, chances), labels, rng)
+    assert (head.scores(own_models.inputs(library, chances)).argmax(axis=1) == labels).all()
 
 
 def test_without_labels_or_neighbours_it_is_the_shared_model(library: Graph) -> None:
     alone = replace(library, adjacency=library.adjacency * 0, labels=np.full(library.num_nodes, -1))
     alone.adjacency.eliminate_zeros()
-    rows = personal_head.inputs(alone, uniform(alone))
+    rows = own_models.inputs(alone, uniform(alone))
     assert (rows.around == 0).all()
-    head = personal_head.fitted(rows, alone.labels, np.random.default_rng(0))
+    head = own_models.fitted(rows, alone.labels, np.random.default_rng(0))
     assert head.steps == 0
     np.testing.assert_allclose(head.scores(rows), np.log(uniform(alone)))

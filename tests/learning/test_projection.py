@@ -11,10 +11,10 @@ import scipy.sparse as sp
 import torch
 from scipy.linalg import subspace_angles
 
-from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
-from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.learning.views import projection
-from fedgraph.learning.views.projection import (
+from fedgraph.learning import views
+from fedgraph.learning.layers.matrices import FeatureMatrix, unit_rows
+from fedgraph.learning.propagation.walks import personalised_pagerank
+from fedgraph.learning.views import (
     ProjectedRows,
     coordinates,
     counts_words,
@@ -127,7 +127,7 @@ def test_rows_that_are_too_many_for_double_precision_go_there_by_parts(monkeypat
     rows = rng.standard_normal((700, 5)).astype(np.float32)
     error = torch.tensor(rng.standard_normal((700, 3)))
     whole = ProjectedRows(rows).gradient(error)
-    monkeypatch.setattr(projection, "DOUBLED", 100)
+    monkeypatch.setattr(views, "DOUBLED", 100)
     parts = ProjectedRows(rows).gradient(error)
     assert parts.dtype == torch.float64
     assert torch.allclose(parts, whole, rtol=0, atol=1e-12), "single precision would be off by 1e-6"
@@ -136,7 +136,7 @@ def test_rows_that_are_too_many_for_double_precision_go_there_by_parts(monkeypat
 def test_rows_that_do_not_fit_say_so_first(public: Graph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     basis = public_basis(public, 8)
     told = tmp_path / "meminfo"
-    monkeypatch.setattr(projection, "MEMORY", told)
+    monkeypatch.setattr(views, "MEMORY", told)
     assert coordinates(public.features, basis).any(), "a system that tells nothing refuses nothing"
     told.write_text("MemTotal: 4 kB\nMemAvailable: 4 kB\n")
     with pytest.raises(MemoryError, match="give a smaller 'projection'"):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fedgraph.learning.clipping import staged
-from fedgraph.learning.layers.dense import DenseMatrix
+from fedgraph.learning.layers.matrices import DenseMatrix
 
 STAGES = [staged.Stage(6, 4, 3, hops) for hops in (0, 2)]
 

@@ -9,8 +9,8 @@ import torch
 
 from fedgraph.learning.clipping import subgraphs
 from fedgraph.learning.layers import graphsage
+from fedgraph.learning.layers.matrices import FeatureMatrix
 from fedgraph.learning.layers.models import on_device
-from fedgraph.learning.layers.sparse import FeatureMatrix
 
 WIDTHS = graphsage.Widths(7, 5, 3)
 

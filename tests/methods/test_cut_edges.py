@@ -13,7 +13,7 @@ from fedgraph import plugins, seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
 from fedgraph.learning.propagation.aggregation import hop, with_cut
-from fedgraph.learning.propagation.capped_walk import capped_walk, open_walk, walked
+from fedgraph.learning.propagation.walks import capped_walk, open_walk, walked
 from fedgraph.methods import gap_edge, gcon, sage_edge
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import base, ego, uniform

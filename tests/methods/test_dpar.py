@@ -15,10 +15,10 @@ from scipy import stats
 from benchmarks.pagerank_oracle import published_loop
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import rounds
+from fedgraph.learning import sampling
 from fedgraph.learning.clipping.aggregated import aggregated_rows, clipped_gradient_sum
-from fedgraph.learning.layers.sparse import unit_rows
-from fedgraph.learning.optimisers.optimiser import Optimiser
-from fedgraph.learning.sampling import neighbours
+from fedgraph.learning.layers.matrices import unit_rows
+from fedgraph.learning.optimisers.descents import Optimiser
 from fedgraph.methods import dpar
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
 from fedgraph.methods.dpar import rows as rows_of
@@ -134,7 +134,7 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
     order = streams.generator("sample").choice(60, 60, replace=False)
     view = graph.induced(order)
     vectors = np.array([np.clip(published_loop(view.adjacency, s), 0, 0.02) for s in range(60)])
-    chosen = neighbours.largest(vectors, 2)
+    chosen = sampling.largest(vectors, 2)
     pi = np.zeros((60, 60))
     pi[np.arange(60)[:, None], chosen] = 0.5
     columns = np.abs(pi * (1 - np.eye(60))).sum(axis=0)

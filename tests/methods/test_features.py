@@ -13,7 +13,7 @@ from scipy.stats import kstest
 
 from fedgraph import seeds
 from fedgraph.learning.propagation.mean_field import mean_field
-from fedgraph.learning.views.projection import coordinates
+from fedgraph.learning.views import coordinates
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, Streams
 from fedgraph.privacy.accounting import calibrate

@@ -13,7 +13,7 @@ from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.federation import rounds
 from fedgraph.learning.optimisers.objective import LinearObjective, Loss
-from fedgraph.learning.propagation.capped_walk import capped_walk, walked
+from fedgraph.learning.propagation.walks import capped_walk, walked
 from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.methods.gcon import releases as encoding

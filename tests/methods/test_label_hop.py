@@ -14,7 +14,7 @@ from scipy.stats import kstest
 from fedgraph import seeds
 from fedgraph.errors import BudgetExceededError, ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.learning.propagation.label_votes import Answering, Reading, information, votes
+from fedgraph.learning.propagation.meetings import Answering, Reading, information, votes
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, State, Streams
 from fedgraph.methods.label_hop.budget import answering

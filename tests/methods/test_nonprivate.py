@@ -18,8 +18,7 @@ import fedgraph
 from fedgraph import data
 from fedgraph.federation import rounds
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.networks import Network, Shape
-from fedgraph.learning.baselines.sparse_rows import sparse_rows
+from fedgraph.learning.baselines.networks import Network, Shape, sparse_rows
 from fedgraph.methods import nonprivate
 from fedgraph.methods.base import Budget, Inbox, PublicFacts, State
 from fedgraph.methods.nonprivate import choice, local, phases

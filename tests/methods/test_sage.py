@@ -13,9 +13,9 @@ from fedgraph.federation import rounds
 from fedgraph.learning.clipping import neighbour_rows, subgraphs
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers import gcn, graphsage
+from fedgraph.learning.layers.matrices import FeatureMatrix
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.layers.sparse import FeatureMatrix
-from fedgraph.learning.sampling.stable_cap import weighted
+from fedgraph.learning.sampling import weighted
 from fedgraph.methods import sage_edge, sage_node
 from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import uniform

@@ -8,8 +8,8 @@ import torch
 
 from fedgraph import plugins
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.layers.matrices import FeatureMatrix, unit_rows
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.layers.sparse import FeatureMatrix, unit_rows
 from fedgraph.methods.base import kinds
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer

@@ -11,9 +11,8 @@ import scipy.sparse as sp
 from scipy.stats import binomtest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.learning.propagation.label_votes import read
-from fedgraph.learning.sampling.meetings import SIDE, matching_numbers
-from fedgraph.learning.sampling.neighbour_sampling import priorities
+from fedgraph.learning.propagation.meetings import SIDE, matching_numbers, read
+from fedgraph.learning.sampling import priorities
 from fedgraph.privacy.mechanisms.masked_response import ABSENT, MASKED, MaskedResponse
 from fedgraph.privacy.private_counts import RATES, MeetingCounts
 from fedgraph.privacy.units import Relation

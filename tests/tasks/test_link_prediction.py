@@ -8,7 +8,7 @@ import pytest
 import fedgraph
 from fedgraph.cells.facts import LinkPredictionFacts
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.learning.links import pairs
+from fedgraph.learning import links
 from fedgraph.library import Run
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit
@@ -67,7 +67,7 @@ def test_hidden_edges_are_held_by_nobody(library: Graph, monkeypatch: pytest.Mon
     assert facts.tested is not None
     assert len(held[0]) + facts.tested == library.num_edges
     assert facts.tested == round(0.1 * library.num_edges)
-    assert len(np.unique(np.r_[held[0], pairs.edges_of(library.adjacency)], axis=0)) == library.num_edges
+    assert len(np.unique(np.r_[held[0], links.edges_of(library.adjacency)], axis=0)) == library.num_edges
 
 
 def test_a_classifier_scores_no_pairs_and_a_linker_names_no_classes(library: Graph) -> None:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.layers.sparse import unit_rows
+from fedgraph.learning.layers.matrices import unit_rows
 from fedgraph.learning.propagation.aggregation import hop, with_stand_ins
 from fedgraph.partition import base, uniform
 from fedgraph.runtime.serial import SerialRuntime

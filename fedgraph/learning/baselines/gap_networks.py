@@ -17,9 +17,9 @@ from torch import nn
 from torch.nn import functional
 
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.hop_network import HopNetwork
-from fedgraph.learning.baselines.sparse_rows import sparse_rows
-from fedgraph.learning.layers.sparse import device, unit_rows
+from fedgraph.learning.baselines.fitting import HopNetwork
+from fedgraph.learning.baselines.networks import sparse_rows
+from fedgraph.learning.layers.matrices import device, unit_rows
 from fedgraph.types import Graph
 
 VALIDATION = 0.1  # share of the labelled nodes that choose the step

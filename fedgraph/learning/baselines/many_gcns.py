@@ -21,12 +21,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.baselines import many_gcns_dense
-from fedgraph.learning.baselines.fitting import Progress, Steps
+from fedgraph.learning.baselines.fitting import Progress, Shape, Steps
 from fedgraph.learning.baselines.many_gcns_kernels import train, without_gradient
-from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.sparse import device, seed_torch, unit_rows
-from fedgraph.learning.propagation.propagate import symmetric_with_loops
+from fedgraph.learning.layers.matrices import device, seed_torch, unit_rows
+from fedgraph.learning.propagation.walks import symmetric_with_loops
 from fedgraph.types import Graph
 
 MOST_MASKS = 100_000_000  # entries of all dropout masks of a call

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.baselines.fitting import Progress, Steps, update
-from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.baselines.fitting import Progress, Shape, Steps, update
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.sparse import to_torch
+from fedgraph.learning.layers.matrices import to_torch
 
 FILLED = 0.25  # share of entries that are not zero, from which rows are kept densely
 BLOCK = 512  # rows that are multiplied, cut off and summed before the next ones

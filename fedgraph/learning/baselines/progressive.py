@@ -18,8 +18,8 @@ from torch import nn
 from torch.nn import functional
 
 from fedgraph.learning.baselines import fitting, gap_networks
-from fedgraph.learning.baselines.sparse_rows import sparse_rows
-from fedgraph.learning.layers.sparse import device, unit_rows
+from fedgraph.learning.baselines.networks import sparse_rows
+from fedgraph.learning.layers.matrices import device, unit_rows
 from fedgraph.types import Graph
 
 

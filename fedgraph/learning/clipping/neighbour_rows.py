@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
 
-from fedgraph.learning.clipping.rounding import room
+from fedgraph.learning.clipping.per_sample import room
 from fedgraph.learning.layers.models import Layout
 
 

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.learning.clipping.per_sample import finite
-from fedgraph.learning.clipping.rounding import room
+from fedgraph.learning.clipping.per_sample import finite, room
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.dense import Rows
+from fedgraph.learning.layers.matrices import Rows
 from fedgraph.learning.layers.models import cross_entropy_errors, on_device
 
 ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et al. 2017)

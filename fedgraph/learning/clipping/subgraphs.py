@@ -9,7 +9,7 @@ The gradient of v's loss for W is Σ_u a_uᵀ δ_{u|v}, so its squared norm is �
 summing them per node first gives the clipped sum with one product: no per-root gradient is ever made.
 
 **Formal guarantee.** The sum changes by at most C when one root is removed and 2C when it is replaced, for every input,
-rounding included (``rounding``: its products, κ = 64); a root whose norm is not finite counts as zero. How many roots a node
+rounding included (``per_sample``: its products, κ = 64); a root whose norm is not finite counts as zero. How many roots a node
 touches is the sampler's business.
 """
 
@@ -20,12 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.clipping.rounding import NORM, SPREAD, room
+from fedgraph.learning.clipping.per_sample import NORM, SPREAD, room
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.graphsage import Mean, Widths
+from fedgraph.learning.layers.matrices import FeatureMatrix, device
 from fedgraph.learning.layers.models import cross_entropy_errors, on_device
-from fedgraph.learning.layers.sparse import FeatureMatrix, device
-from fedgraph.learning.propagation.propagate import row_stochastic
+from fedgraph.learning.propagation.walks import row_stochastic
 
 _CHUNK = 4_000_000  # entries of a dense block while Gram matrices are made
 

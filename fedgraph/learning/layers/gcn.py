@@ -15,14 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.dense import DenseMatrix
+from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, Pool, device, to_torch, unit_rows
 from fedgraph.learning.layers.models import Layout, cross_entropy_errors, on_device
-from fedgraph.learning.layers.pooling import Pool
-from fedgraph.learning.layers.sparse import FeatureMatrix, device, to_torch, unit_rows
+from fedgraph.learning.optimisers.descents import adam
 from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.learning.optimisers.training import adam
 from fedgraph.learning.propagation.aggregation import neighbour_sums
-from fedgraph.learning.propagation.propagate import symmetric_with_loops
+from fedgraph.learning.propagation.walks import symmetric_with_loops
 from fedgraph.types import Graph
 
 

@@ -25,9 +25,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
+from fedgraph.learning.layers.matrices import Pool, device, to_torch
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.layers.pooling import Pool
-from fedgraph.learning.layers.sparse import device, to_torch
 from fedgraph.types import Graph
 
 Norm = Literal["batch", "rows", "none"]

@@ -14,10 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
+from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
 from fedgraph.learning.layers.models import cross_entropy_errors, on_device
-from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
+from fedgraph.learning.optimisers.descents import adam
 from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.learning.optimisers.training import adam
 from fedgraph.learning.propagation.aggregation import neighbour_sums
 from fedgraph.types import Graph
 

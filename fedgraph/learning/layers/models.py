@@ -13,8 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.dense import Rows
-from fedgraph.learning.layers.sparse import device
+from fedgraph.learning.layers.matrices import Rows, device
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,9 @@ import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers import gcn, gin
-from fedgraph.learning.layers.dense import DenseMatrix
+from fedgraph.learning.layers.matrices import DenseMatrix, Pool, device, first_rows, to_torch, unit_rows
 from fedgraph.learning.layers.models import Layout, on_device, select
-from fedgraph.learning.layers.pooling import Pool, first_rows
-from fedgraph.learning.layers.sparse import device, to_torch, unit_rows
-from fedgraph.learning.propagation.propagate import symmetric_with_loops
+from fedgraph.learning.propagation.walks import symmetric_with_loops
 from fedgraph.types import Graph
 
 Model = Literal["gcn", "gin"]

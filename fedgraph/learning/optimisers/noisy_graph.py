@@ -21,11 +21,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
+from fedgraph.learning.layers.matrices import FeatureMatrix, to_torch
 from fedgraph.learning.layers.models import Layout, on_device
-from fedgraph.learning.layers.sparse import FeatureMatrix, to_torch
+from fedgraph.learning.optimisers.descents import adam
 from fedgraph.learning.optimisers.public_training import Fitting
-from fedgraph.learning.optimisers.training import adam
-from fedgraph.learning.propagation.propagate import row_stochastic, symmetric_with_loops
+from fedgraph.learning.propagation.walks import row_stochastic, symmetric_with_loops
 
 Correction = Literal["drop", "forward", "none"]
 

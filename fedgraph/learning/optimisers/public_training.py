@@ -16,10 +16,9 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.dense import DenseMatrix, Rows
+from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, Rows, device, unit_rows
 from fedgraph.learning.layers.models import Layout, logits, on_device
-from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
-from fedgraph.learning.optimisers.training import adam
+from fedgraph.learning.optimisers.descents import adam
 from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.types import Graph
 

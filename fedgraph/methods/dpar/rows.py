@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.learning import sampling
 from fedgraph.learning.clipping.aggregated import AggregatedRows, aggregated_rows
-from fedgraph.learning.layers.sparse import unit_rows
-from fedgraph.learning.propagation.pagerank import approximate_pagerank
-from fedgraph.learning.sampling import neighbours
+from fedgraph.learning.layers.matrices import unit_rows
+from fedgraph.learning.propagation.walks import approximate_pagerank
 from fedgraph.methods.base import Plan, Streams
 from fedgraph.methods.dpar.noise import Sizes
 from fedgraph.methods.dpar.sizes import Made, Params, sample_size
@@ -39,9 +39,9 @@ def choose(plan: Plan[Params, Made], graph: Graph, streams: Streams, desk: Desk)
     else:
         chosen, weights = _choices(plan, view, sources, holding, public, desk)
         if found.most_mentions is not None:
-            chosen = neighbours.limit_mentions(sources, chosen, found.most_mentions, public.random(sources.size))
+            chosen = sampling.limit_mentions(sources, chosen, found.most_mentions, public.random(sources.size))
         tail = np.setdiff1d(np.flatnonzero(present), sources) if params.tail == "one-hot" else np.zeros(0, np.int64)
-        pi = neighbours.aggregation(view.num_nodes, sources, chosen, weights, tail, params.tau, params.columns)
+        pi = sampling.aggregation(view.num_nodes, sources, chosen, weights, tail, params.tau, params.columns)
     rows = np.flatnonzero(present & (np.diff(pi.indptr) > 0))
     return aggregated_rows(view.features, pi[rows], view.labels[rows], clipped=params.variant != "none")
 
@@ -88,11 +88,9 @@ def _choices(
     vectors[holding] = approximate_pagerank(view.adjacency, sources[holding], params.alpha, params.rho, params.gamma).toarray()
     released = _passed(desk, "neighbours", vectors)
     if params.variant == "gm":
-        chosen = neighbours.largest(released, params.top)
+        chosen = sampling.largest(released, params.top)
         return chosen, np.take_along_axis(released, chosen, axis=1)
-    chosen = (
-        released if isinstance(plan.schedule.releases[0].mechanism, GumbelTopK) else neighbours.largest(released, params.top)
-    )
+    chosen = released if isinstance(plan.schedule.releases[0].mechanism, GumbelTopK) else sampling.largest(released, params.top)
     if params.variant == "em0":
         return np.array(chosen), even
     values = np.take_along_axis(vectors, chosen, axis=1)

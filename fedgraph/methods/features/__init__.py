@@ -27,14 +27,14 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import softmax
 
 from fedgraph.documents.settings import Settings
-from fedgraph.learning import fine_tuning
+from fedgraph.learning import own_models
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.late import torch
+from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
 from fedgraph.learning.layers.models import logits
-from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.propagation.mean_field import coupled_field, doubt, look_alikes, mean_field
-from fedgraph.learning.propagation.propagate import personalised_pagerank
-from fedgraph.learning.views.projection import ProjectedRows, coordinates
+from fedgraph.learning.propagation.walks import personalised_pagerank
+from fedgraph.learning.views import ProjectedRows, coordinates
 from fedgraph.methods.base import (
     Budget,
     Draft,
@@ -80,7 +80,7 @@ class Params(Settings):
     within [64, 1000], curvature damping 120/√(n·s). Else s/12 directions within [16, 500], at most 16 per word of a mean
     public row or s/30, whichever is more; damping 60/√(n·s), twice that below s = 768. 60 steps, clip 0.5, rarity 0.75
     (0 where public features are weighted already). With nothing public, rows as they are:
-    ``dp_training.full_width``. Else without curvature (the mlp, or no projection): 20 + s/60 steps (at
+    ``descents.full_width``. Else without curvature (the mlp, or no projection): 20 + s/60 steps (at
     most 100), clip 0.5 (1 for the mlp and from s = 10⁴), learning rate 8 (logistic; 16 without noise) or 4 (mlp; 2 from
     s = 1500), averaged second half. Curvature, rarity, pairs and inference were tuned on training nodes of Cora-ML and CS
     split again; the rest, and what else pairs and inference had to hold on, on Cora, CiteSeer and PubMed with test nodes
@@ -224,8 +224,8 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
 
 
 def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
-    """With the weights after a client's own steps on ``graph``, in clear (``learning.fine_tuning``)."""
-    own = fine_tuning.tuned(plan.made.layout, state.memory.average, _inputs(plan, graph), graph.labels, rng)
+    """With the weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
+    own = own_models.tuned(plan.made.layout, state.memory.average, _inputs(plan, graph), graph.labels, rng)
     return replace(state, memory=replace(state.memory, average=own))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from fedgraph.learning.clipping.per_sample import left_over_products, overlaps, products
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.sparse import FeatureMatrix, device
+from fedgraph.learning.layers.matrices import FeatureMatrix, device
 from fedgraph.methods.base import Plan, State, seen
 from fedgraph.methods.features.learner import Made
 from fedgraph.privacy.units import Relation

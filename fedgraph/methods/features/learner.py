@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.optimisers.dp_training import full_width
-from fedgraph.learning.views.pairs import Pairs, public_pairs
-from fedgraph.learning.views.projection import coordinates, counts_words, public_basis, public_curvature
+from fedgraph.learning.optimisers.descents import full_width
+from fedgraph.learning.views import Pairs, coordinates, counts_words, public_basis, public_curvature, public_pairs
 from fedgraph.methods.base import PublicFacts, gradient_std
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.optimisers.objective import LinearObjective
 from fedgraph.learning.propagation.aggregation import with_cut
-from fedgraph.learning.propagation.capped_walk import capped_walk, open_walk, walked
+from fedgraph.learning.propagation.walks import capped_walk, open_walk, walked
 from fedgraph.methods import base
 from fedgraph.methods.gcon.releases import Made, Memory, Params, minimiser, of_new, of_public, prior
 from fedgraph.privacy.claims import gcon as claim

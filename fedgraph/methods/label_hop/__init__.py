@@ -29,15 +29,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import log_softmax, softmax
 
-from fedgraph.learning import fine_tuning
+from fedgraph.learning import own_models
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.late import torch
+from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
 from fedgraph.learning.layers.models import Layout, logits
-from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
-from fedgraph.learning.optimisers.dp_training import Descended, Descent
-from fedgraph.learning.propagation.label_votes import Answering, Reading, read, votes
+from fedgraph.learning.optimisers.descents import Descended, Descent
 from fedgraph.learning.propagation.mean_field import coupled_field, doubt
-from fedgraph.learning.sampling.meetings import matching_numbers
+from fedgraph.learning.propagation.meetings import Answering, Reading, matching_numbers, read, votes
 from fedgraph.methods.base import (
     Budget,
     Draft,
@@ -207,9 +206,9 @@ def _of_all(answers: np.ndarray, graph: Graph) -> np.ndarray:
 
 
 def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
-    """With the rows' weights after a client's own steps on ``graph``, in clear (``learning.fine_tuning``)."""
+    """With the rows' weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     descent, x = state.memory.descent, FeatureMatrix(unit_rows(graph.features))
-    own = fine_tuning.tuned(plan.made.layout, descent.average, x, graph.labels, rng)
+    own = own_models.tuned(plan.made.layout, descent.average, x, graph.labels, rng)
     return replace(state, memory=replace(state.memory, descent=replace(descent, average=own)))
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.optimisers.dp_training import full_width
-from fedgraph.learning.propagation.label_votes import Answering, Reading, information
+from fedgraph.learning.optimisers.descents import full_width
+from fedgraph.learning.propagation.meetings import Answering, Reading, information
 from fedgraph.methods.base import Budget, PublicFacts, gradient_std
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.privacy.accounting import calibrate
@@ -24,7 +24,7 @@ LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below 
 PRECISE, PRECISE_PER_CLASS = 80.0, 30.0  # nodes (per class) for each standard deviation of a matching number
 MOST_SHARE, MOST_SHARE_BY_CLASS, LEAST_SHARE = 0.2, 0.15, 0.02
 STEEPER = 2  # of the alternative with labels, how much faster its noise grows than that of rows where both must add some
-ENOUGH = 4.5  # information of a node's neighbours (``label_votes.information``) that is worth most of the rows' budget
+ENOUGH = 4.5  # information of a node's neighbours (``meetings.information``) that is worth most of the rows' budget
 SATURATED, DENSE, SOME = 2.0, 8.0, 0.4  # s per feature from which rows lose little, neighbours, and their information
 
 

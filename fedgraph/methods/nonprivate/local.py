@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning import fine_tuning, personal_head
+from fedgraph.learning import own_models
 from fedgraph.learning.baselines import fitting, many_gcns
-from fedgraph.learning.propagation.propagate import personalised_pagerank
+from fedgraph.learning.propagation.walks import personalised_pagerank
 from fedgraph.methods.base import Plan
 from fedgraph.methods.nonprivate import phases
 from fedgraph.methods.nonprivate.params import Asked, Candidate, Params
@@ -108,14 +108,14 @@ def tuned(plan: Plan[Params, Asked], index: int, shared: np.ndarray, graph: Grap
         known = given(labels)
         at = fitting.Progress(shared, np.zeros((2, shared.size), np.float32))
         kept = [shared]
-        for first in range(0, steps, personal_head.EVERY):
-            how = fitting.Steps(personal_head.EVERY, first, candidate.rate, candidate.decay)
+        for first in range(0, steps, own_models.EVERY):
+            how = fitting.Steps(own_models.EVERY, first, candidate.rate, candidate.decay)
             at = fitting.trained(network, known, labels, at, how, lambda step: phases.step_seed(seed, index, step))
             kept.append(at.vector)
         return kept
 
     known = given(graph.labels)  # a node's own label is not in its own row, so held-out nodes may hear all others
-    return fine_tuning.chosen(descended, lambda weights: fitting.scores(network, weights, known), shared, graph.labels, rng)
+    return own_models.chosen(descended, lambda weights: fitting.scores(network, weights, known), shared, graph.labels, rng)
 
 
 def _compiled(plan: Plan[Params, Asked], index: int) -> bool:

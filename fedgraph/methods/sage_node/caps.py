@@ -19,8 +19,7 @@ from pydantic import Field, model_validator
 from fedgraph.documents.settings import Settings
 from fedgraph.learning.layers import graphsage
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.sampling.neighbour_sampling import bounded
-from fedgraph.learning.sampling.stable_cap import require_limit, weighted
+from fedgraph.learning.sampling import bounded, require_limit, weighted
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.aggregation_noise import Stage, touched_rows

@@ -19,7 +19,7 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.attacks.base import canary_graphs
 from fedgraph.cells.facts import GraphClusteringFacts
-from fedgraph.comparison import cluster, maps
+from fedgraph.comparison import cluster
 from fedgraph.comparison.solving import SolverFacts
 from fedgraph.federation import rounds
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes, kinds
@@ -166,7 +166,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     done = training.settled(made, partition, trained)
     embedding = done.settled.paths["embedding"]
     rng = seeds.generator(context.root, *cell.path, "map")
-    places = None if cell.seed else maps.mds(found.distances) if params.map == "mds" else maps.tsne(found.distances, rng)
+    places = None if cell.seed else cluster.mds(found.distances) if params.map == "mds" else cluster.tsne(found.distances, rng)
     by_spectrum = cluster.spectral(found.distances, k, seeds.generator(context.root, *cell.path, "spectral"))
     upper = found.distances[np.triu_indices(len(received), 1)]
     return done.as_outcome(

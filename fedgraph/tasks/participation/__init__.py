@@ -7,7 +7,7 @@ Each owner of the data (a campus, a country, a bank) is a client. One cell is on
 * one curator holds everything (``curator``);
 * together without one client, which asks: what a newcomer gets, and what the others lose nothing by (``left-out``);
 * ``personalised``: beside the clients together: each client goes on from the shared model on its own data in clear, and
-  fits a head to its scores (``learning.personal_head``) or all of its weights (``learning.fine_tuning``). Both stay with the
+  fits a head to its scores (``learning.own_models``) or all of its weights. Both stay with the
   client. Toward everybody else that costs nothing beyond the shared model; toward whoever gets to see them or their answers, it
   protects nothing. Beside ``alone`` each client fits the same head to its own model, so that joining is compared with as much.
 

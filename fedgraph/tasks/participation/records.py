@@ -9,7 +9,7 @@ from fedgraph import plugins
 from fedgraph.cells.facts import ClientResult, ParticipationFacts, pack_right
 from fedgraph.documents.settings import Spec
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
-from fedgraph.learning import personal_head
+from fedgraph.learning import own_models
 from fedgraph.methods.base import Plan, kinds
 from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
@@ -129,12 +129,12 @@ class Found:
         for client, share in enumerate(federation.partition.subgraphs):
             rows, own = federation.asked_of(client), self.scaled(client, share.graph)
             if federation.same:
-                mine = personal_head.inputs(own, measures.probabilities(scores[share.nodes]))
-                after[rows] = personal_head.fitted(mine, own.labels, rng).scores(mine)
+                mine = own_models.inputs(own, measures.probabilities(scores[share.nodes]))
+                after[rows] = own_models.fitted(mine, own.labels, rng).scores(mine)
             elif rows.size:
                 mine, labels = _as_asked(own, rows.size, answers(client), rng)
-                then = personal_head.inputs(self.scaled(client, asked.induced(rows)), measures.probabilities(scores[rows]))
-                after[rows] = personal_head.fitted(mine, labels, rng).scores(then)
+                then = own_models.inputs(self.scaled(client, asked.induced(rows)), measures.probabilities(scores[rows]))
+                after[rows] = own_models.fitted(mine, labels, rng).scores(then)
         return self.records_of_all("personalised", after, prices, toward)
 
     def tuned(
@@ -180,15 +180,15 @@ class Found:
         return ClientResult(participation, client, nodes, tested, measured, epsilon, toward, sought, right)
 
 
-def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generator) -> tuple[personal_head.Inputs, np.ndarray]:
+def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generator) -> tuple[own_models.Inputs, np.ndarray]:
     """A client's own labelled nodes as its test nodes will be: random parts of about ``size`` nodes, each a graph of its own.
 
     On the whole training graph a node has more neighbours than a test node has, and the shared model is surer there.
     """
     order = rng.permutation(graph.num_nodes)
     parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]
-    seen = [personal_head.inputs(p, measures.probabilities(answers(protocols.without_labels(p)))) for p in parts]
-    return personal_head.stack_inputs(seen), np.concatenate([p.labels for p in parts])
+    seen = [own_models.inputs(p, measures.probabilities(answers(protocols.without_labels(p)))) for p in parts]
+    return own_models.stack_inputs(seen), np.concatenate([p.labels for p in parts])
 
 
 def outcome(

@@ -14,7 +14,7 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
-from fedgraph.learning.optimisers.training import adam
+from fedgraph.learning.optimisers.descents import adam
 from fedgraph.partition.ego import reach
 from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.graphs import graph_collections as collections

@@ -1,8 +1,9 @@
-"""Sparse node features on the learner's device, and where that device is."""
+"""What a network reads, on the learner's device: sparse features, dense rows after an aggregation, pools of a graph's rows."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -77,3 +78,54 @@ def sum_rows(matrix: sp.csr_array) -> sp.csr_array:
     sums = np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel()
     scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
     return sp.csr_array(sp.diags_array(scale).astype(np.float32) @ matrix.astype(np.float32))
+
+
+class DenseMatrix:
+    """float32 [n, d]: ``x @ weight``, ``x.gradient(error)`` = xᵀ error, and squared row norms (float64)."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows = torch.tensor(np.asarray(rows, dtype=np.float32), device=device())
+
+    def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
+        return self.rows @ weight
+
+    def gradient(self, error: torch.Tensor) -> torch.Tensor:
+        return (self._in_double if error.dtype == torch.float64 else self.rows).T @ error
+
+    @cached_property
+    def squared_norms(self) -> torch.Tensor:
+        return self.rows.double().square().sum(dim=1)
+
+    @cached_property
+    def _in_double(self) -> torch.Tensor:
+        return self.rows.double()
+
+
+Rows = FeatureMatrix | DenseMatrix  # what a network reads
+
+
+class Pool:
+    """sizes: nodes of each graph, which follow one another in the rows. total: the sum in place of the mean.
+
+    ``forward``: [n, c] → [graphs, c], y_g = (1/n_g) Σ_{i in g} z_i, or Σ_{i in g} z_i; ``backward``: its adjoint,
+    [graphs, c] → [n, c]. A mean does not see how many nodes a graph has; a sum does.
+    """
+
+    def __init__(self, sizes: Sequence[int], total: bool = False) -> None:
+        self.sizes, self.total = tuple(sizes), total
+        counts = torch.tensor(self.sizes, device=device())
+        self.owner = torch.repeat_interleave(torch.arange(len(self.sizes), device=device()), counts)
+        shares = torch.ones_like(counts, dtype=torch.float32) if total else 1.0 / counts.to(torch.float32)
+        self.share = shares[:, None]
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        total = torch.zeros((len(self.sizes), rows.shape[1]), dtype=rows.dtype, device=rows.device)
+        return total.index_add(0, self.owner, rows) * self.share
+
+    def backward(self, error: torch.Tensor) -> torch.Tensor:
+        return (error * self.share)[self.owner]
+
+
+def first_rows(sizes: Sequence[int]) -> np.ndarray:
+    """int64 [graphs]: the first row of each graph."""
+    return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)

@@ -1,0 +1,171 @@
+"""What a client learns for itself from the shared model, and keeps: nothing here is private, it is for its own eyes.
+
+**A head of its own** (``fitted``) corrects the shared model's scores. For a row x with shared scores s = log P(class | shared
+model) and a = the mean of exp(s) over its neighbours,
+
+    logits = s + xW + aV,
+
+W and V start at zero, so the head begins as the shared model. They follow Adam on the cross-entropy of the client's own
+labelled rows.
+
+**Fine-tuning** (``tuned``) goes on from all of the shared weights w₀, by Adam on
+
+    mean cross-entropy of its own labelled rows + (PULL / 2) · ‖w − w₀‖²,
+
+so weights of which its own data say nothing stay as they are shared (L2-SP, Li, Grandvalet & Davoine, ICML 2018).
+
+How many steps are taken is chosen on a fifth of the labelled rows that is held out, none being a choice, and then all of them
+train. The shared model may have seen the held-out rows; where it fits them too well, fewer steps are chosen and the result
+stays closer to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
+from fedgraph.learning.late import torch
+from fedgraph.learning.layers.matrices import Rows, device, unit_rows
+from fedgraph.learning.layers.models import Layout, logits
+from fedgraph.types import Graph
+
+MOST_STEPS, EVERY, RATE, DECAY = 60, 5, 0.1, 1e-4
+HELD_OUT = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """x: CSR [n, d], rows of unit norm or zero. shared: float64 [n, c], log-probabilities. around: float64 [n, c]."""
+
+    x: sp.csr_array
+    shared: np.ndarray
+    around: np.ndarray
+
+    def at(self, rows: np.ndarray) -> Inputs:
+        """The given rows."""
+        return Inputs(self.x[rows], self.shared[rows], self.around[rows])
+
+
+def stack_inputs(parts: Sequence[Inputs]) -> Inputs:
+    """The rows of several graphs, one after another."""
+    return Inputs(
+        sp.csr_array(sp.vstack([p.x for p in parts], format="csr")),
+        np.concatenate([p.shared for p in parts]),
+        np.concatenate([p.around for p in parts]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """own: float64 [d, c]. around: float64 [c, c]. steps: how many were taken."""
+
+    own: np.ndarray
+    around: np.ndarray
+    steps: int
+
+    def scores(self, given: Inputs) -> np.ndarray:
+        """float64 [n, c], logits."""
+        return np.asarray(given.shared + given.x @ self.own + given.around @ self.around)
+
+
+def inputs(graph: Graph, chances: np.ndarray) -> Inputs:
+    """chances: float [n, c], the shared model's probabilities for the nodes of ``graph``."""
+    degrees = np.maximum(graph.degrees, 1)[:, None]
+    around = np.asarray(graph.adjacency @ chances) / degrees
+    return Inputs(unit_rows(graph.features), np.log(np.maximum(chances, 1e-9)), around)
+
+
+def fitted(given: Inputs, labels: np.ndarray, rng: np.random.Generator) -> Head:
+    """The client's head. labels: int64 [n], −1 where unknown."""
+    known = rng.permutation(np.flatnonzero(labels >= 0))
+    held = int(HELD_OUT * known.size)
+    if held < 1 or known.size - held < 1:
+        return _heads(given.at(known), labels[known], 0)[-1]
+    judged, trained = known[:held], known[held:]
+    tried = _heads(given.at(trained), labels[trained], MOST_STEPS)
+    seen = given.at(judged)
+    losses = [loss(head.scores(seen), labels[judged]) for head in tried]
+    return _heads(given.at(known), labels[known], tried[int(np.argmin(losses))].steps)[-1]
+
+
+def _heads(given: Inputs, labels: np.ndarray, steps: int) -> list[Head]:
+    """The heads after 0, ``EVERY``, 2·``EVERY`` … steps, and the last one."""
+    d, c = given.x.shape[1], given.shared.shape[1]
+    weights = np.zeros((d + c, c))
+    first, second = np.zeros_like(weights), np.zeros_like(weights)
+    turned, target = sp.csr_array(given.x.T), np.eye(c)[labels]
+    kept = [Head(weights[:d].copy(), weights[d:].copy(), 0)]
+    for step in range(1, steps + 1):
+        logits = given.shared + given.x @ weights[:d] + given.around @ weights[d:]
+        chances = np.exp(logits - logits.max(axis=1, keepdims=True))
+        chances /= chances.sum(axis=1, keepdims=True)
+        wrong = (chances - target) / max(labels.size, 1)
+        gradient = np.concatenate([turned @ wrong, given.around.T @ wrong]) + DECAY * weights
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        weights -= RATE * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        if step % EVERY == 0 or step == steps:
+            kept.append(Head(weights[:d].copy(), weights[d:].copy(), step))
+    return kept
+
+
+def loss(logits: np.ndarray, labels: np.ndarray) -> float:
+    """Mean cross-entropy. logits: float [n, c]; labels: int64 [n], all known."""
+    top = logits.max(axis=1, keepdims=True)
+    return float(np.mean(np.log(np.exp(logits - top).sum(axis=1)) + top[:, 0] - logits[np.arange(labels.size), labels]))
+
+
+PULL = 1e-4
+RATES = (0.1, 0.02)  # of a linear model, and of a network with hidden units
+
+
+def tuned(layout: Layout, shared: np.ndarray, x: Rows, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The client's own weights, float32 [p]. shared: float32 [p]. labels: int64 [n], −1 where unknown."""
+
+    def descended(fitted: np.ndarray, steps: int) -> list[np.ndarray]:
+        return _descended(layout, shared, x, fitted, steps)
+
+    return chosen(descended, lambda vector: logits(layout, vector, x), shared, labels, rng)
+
+
+def chosen(
+    descended: Callable[[np.ndarray, int], list[np.ndarray]],
+    scores: Callable[[np.ndarray], np.ndarray],
+    shared: np.ndarray,
+    labels: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """The weights after the number of steps at which the held-out fifth is best; then all labelled nodes train.
+
+    descended: (labels that train, steps) → weights after 0, ``EVERY``, 2·``EVERY`` … steps. scores: weights → float [n, c].
+    """
+    known = rng.permutation(np.flatnonzero(labels >= 0))
+    held = known[: int(HELD_OUT * known.size)]
+    if not 0 < held.size < known.size:
+        return shared
+    fitted = labels.copy()
+    fitted[held] = -1
+    losses = [loss(np.asarray(scores(weights))[held], labels[held]) for weights in descended(fitted, MOST_STEPS)]
+    steps = EVERY * int(np.argmin(losses))
+    return descended(labels, steps)[-1] if steps else shared
+
+
+def _descended(layout: Layout, shared: np.ndarray, x: Rows, labels: np.ndarray, steps: int) -> list[np.ndarray]:
+    rate = RATES[len(layout.shapes) > 1]
+    target, count = torch.tensor(labels, device=device()), max(int((labels >= 0).sum()), 1)
+    weights = shared.astype(np.float64)
+    first, second = np.zeros_like(weights), np.zeros_like(weights)
+    kept = [shared]
+    for step in range(1, steps + 1):
+        slope = clipped_gradient_sum(layout, weights.astype(np.float32), x, target, None)
+        gradient = slope.astype(np.float64) / count + PULL * (weights - shared)
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        weights = weights - rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        if step % EVERY == 0:
+            kept.append(weights.astype(np.float32))
+    return kept

@@ -1,0 +1,162 @@
+"""Which neighbours a node keeps, and how much each of them weighs.
+
+**Public coins** (``bounded``). Every undirected edge has a priority: a hash of its two public node ids and a public number. A
+node keeps its ``degree`` edges of smallest priority, and an edge stays if both its ends keep it. Priorities never depend on
+other edges, so removing a node can only hand each freed slot to the next edge in line; where no node has more than ``degree``
+neighbours nothing is cut and nothing can be refilled.
+
+Sampling whose probabilities depend on the neighbours' degrees (as the code of Daigavane et al. 2021 draws them)
+changes far more subgraphs when one node goes.
+
+**Weights that fall** with the larger degree of an edge's two ends (``weighted``): W_uv = h(max(d_u, d_v)). The table h is
+given (``privacy.degree_caps`` states one and proves what one node can change under it). Reading degrees only, a weight costs
+O(1); nothing is sampled, so nothing can be refilled when a node goes.
+
+**The matrix Π** that aggregates logits from chosen neighbours (``aggregation``): column limits, fallbacks, rows without a
+choice. All of it reads released indices and values, public ids and public coins, so it is post-processing.
+A *choice* is [S, K] indices with [S, K] weights, one row per source; −1 marks an entry that was cut.
+"""
+
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import DataError
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def priorities(one: np.ndarray, two: np.ndarray, coin: int) -> np.ndarray:
+    """uint64 [m], uniform-looking, symmetric in the two ids (splitmix64, Steele et al. 2014, applied twice)."""
+    low, high = np.minimum(one, two).astype(np.uint64), np.maximum(one, two).astype(np.uint64)
+    return _mix(_mix(low + np.uint64(coin) * _ODD) ^ (high * _ODD))
+
+
+def _mix(value: np.ndarray) -> np.ndarray:
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+def bounded(adjacency: sp.csr_array, degree: int, ids: np.ndarray, coin: int = 0) -> sp.csr_array:
+    """The graph with at most ``degree`` neighbours per node, symmetric, CSR [n, n] of float32 ones.
+
+    adjacency: symmetric CSR without self-loops. ids: int64 [n], public node ids (they name the coins).
+    """
+    n = adjacency.shape[0]
+    degrees = np.diff(adjacency.indptr)
+    if degrees.max(initial=0) <= degree:
+        return _ones(adjacency)
+    owner = np.repeat(np.arange(n), degrees)
+    order = np.lexsort((priorities(ids[owner], ids[adjacency.indices], coin), owner))
+    rank = np.arange(order.size) - adjacency.indptr[owner]
+    kept = order[rank < degree]
+    chosen = sp.csr_array((np.ones(kept.size, np.float32), (owner[kept], adjacency.indices[kept])), shape=(n, n))
+    both = sp.csr_array(chosen.multiply(chosen.T))
+    both.sort_indices()
+    return _ones(both)
+
+
+def _ones(adjacency: sp.csr_array) -> sp.csr_array:
+    return sp.csr_array((np.ones(adjacency.nnz, np.float32), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
+
+
+def weighted(adjacency: sp.csr_array, factors: np.ndarray) -> sp.csr_array:
+    """W as CSR [n, n] of float64, the pattern of ``adjacency`` (simple, symmetric, sorted or not).
+
+    factors: float64 [n], h(0) … h(n − 1). ``DataError`` where a node has more neighbours than ``factors`` knows.
+    """
+    degrees = np.diff(adjacency.indptr)
+    if degrees.max(initial=0) >= factors.size:
+        raise DataError(f"a node has {degrees.max()} neighbours in a graph said to have {factors.size} nodes")
+    owner = np.repeat(degrees, degrees)
+    data = factors[np.maximum(owner, degrees[adjacency.indices])]
+    return sp.csr_array((data, adjacency.indices, adjacency.indptr), shape=adjacency.shape)
+
+
+def require_limit(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
+    """``DataError`` where a node has more neighbours than the platform says that it allows.
+
+    ids: int64 [n], public names. Such input breaks the platform's own schema: it is refused, never cut in silence, and a
+    refusal is outside of the guarantee, whose neighbours are pairs of graphs that both keep the limit.
+    """
+    degrees = np.diff(adjacency.indptr)
+    beyond = np.flatnonzero(degrees > limit)
+    if beyond.size:
+        raise DataError(
+            f"node {ids[beyond[0]]} has {degrees[beyond[0]]} neighbours, and {beyond.size} nodes have more than the stated "
+            f"limit of {limit}; allowed: a limit that the data keep ({degrees.max()} or more), or cap: log, which needs none"
+        )
+
+
+def largest(values: np.ndarray, k: int) -> np.ndarray:
+    """Indices of the k largest entries of each row, largest first, ties to the smaller index: int64 [rows, k]."""
+    count = values.shape[1]
+    if k == count or values.shape[0] == 0:
+        return np.argsort(-values, axis=1, kind="stable")[:, :k].astype(np.int64)
+    edge = -np.partition(-values, k - 1, axis=1)[:, k - 1 : k]
+    out = np.empty((values.shape[0], k), np.int64)
+    for row, line in enumerate(values):
+        candidates = np.flatnonzero(line >= edge[row])
+        out[row] = candidates[np.argsort(-line[candidates], kind="stable")[:k]]
+    return out
+
+
+def limit_mentions(sources: np.ndarray, chosen: np.ndarray, most: int, priority: np.ndarray) -> np.ndarray:
+    """``chosen`` with −1 where more than ``most`` *other* rows name a node; a row may always name its own node.
+
+    sources: int [S], the node of each row. chosen: int [S, K], best first. priority: public coins [S]; first
+    choices go before second ones, and among equals the smaller coin wins. A function of Π and coins alone,
+    so which entries survive tells nothing that Π does not.
+    """
+    kept = chosen.copy()
+    rows, ranks = np.nonzero((chosen >= 0) & (chosen != sources[:, None]))
+    columns = chosen[rows, ranks]
+    order = np.lexsort((priority[rows], ranks, columns))
+    sorted_columns = columns[order]
+    first = np.searchsorted(sorted_columns, sorted_columns, side="left")
+    beyond = order[np.arange(order.size) - first >= most]
+    kept[rows[beyond], ranks[beyond]] = -1
+    return kept
+
+
+def aggregation(
+    num_nodes: int,
+    sources: np.ndarray,
+    chosen: np.ndarray,
+    weights: np.ndarray,
+    tail: np.ndarray,
+    tau: float,
+    columns: Literal["clip", "normalise", "none"],
+) -> sp.csr_array:
+    """Π, CSR [num_nodes, num_nodes]: chosen rows at ``sources``, one-hot rows at ``tail`` (int), nothing elsewhere.
+
+    Off-diagonal columns of the chosen rows are scaled to L1 norm at most tau (``clip``, DPAR Algorithm 2,
+    line 3) or all chosen columns to exactly tau (``normalise``, as the released code does). A source whose
+    choices were all cut, or weigh nothing, falls back on its own node.
+    """
+    rows, ranks = np.nonzero(chosen >= 0)
+    entries = (weights[rows, ranks], (sources[rows], chosen[rows, ranks]))
+    pi = sp.csr_array(sp.coo_array(entries, shape=(num_nodes, num_nodes)))
+    pi = scale_columns(pi, tau, columns)
+    pi.eliminate_zeros()
+    empty = sources[np.diff(pi.indptr)[sources] == 0]
+    alone = np.concatenate([tail, empty])
+    return sp.csr_array(pi + sp.csr_array((np.ones(alone.size), (alone, alone)), shape=pi.shape))
+
+
+def scale_columns(pi: sp.csr_array, tau: float, columns: Literal["clip", "normalise", "none"]) -> sp.csr_array:
+    """Columns of ``pi`` with their L1 norm limited; see ``aggregation``."""
+    if columns == "none":
+        return pi
+    coo = pi.tocoo()
+    row, column = coo.coords
+    counted = np.abs(coo.data) if columns == "normalise" else np.abs(coo.data) * (row != column)
+    mass = np.bincount(column, counted, minlength=pi.shape[1])
+    with np.errstate(divide="ignore"):
+        scale = np.where(mass > 0, tau / np.maximum(mass, 1e-300), 1.0)
+    if columns == "clip":
+        scale = np.where(row == column, 1.0, np.minimum(scale, 1.0)[column])
+        return sp.csr_array(sp.coo_array((coo.data * scale, (row, column)), shape=pi.shape))
+    return sp.csr_array(sp.coo_array((coo.data * scale[column], (row, column)), shape=pi.shape))
