@@ -101,12 +101,7 @@ def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generat
 
 def size_only(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """k-means on the number of nodes alone: the leak-exposing baseline. Fewer distinct sizes, fewer clusters."""
-    from sklearn.cluster import KMeans  # not before it is used: every run lists all tasks
-
-    column = np.asarray(sizes, dtype=np.float64).reshape(-1, 1)
-    k = min(num_clusters, np.unique(column).size)
-    model = KMeans(k, n_init=10, random_state=_legacy_seed(rng)).fit(column)
-    return Clustering(model.labels_.astype(np.int64), float(model.inertia_), (), int(model.n_iter_), True)
+    return kmeans_vectors(np.asarray(sizes).reshape(-1, 1), min(num_clusters, np.unique(sizes).size), rng)
 
 
 def scores(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarray | None = None) -> dict[str, float]:

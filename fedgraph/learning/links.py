@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import device, seed_torch
 from fedgraph.learning.propagation.aggregation import unit_length
+from fedgraph.learning.sampling import hashed
 from fedgraph.types import Graph
 
 HITS = (20, 50, 100)  # K of Hits@K (Hu et al. 2020, Open Graph Benchmark)
@@ -59,15 +60,7 @@ def coins(pairs: np.ndarray, key: int) -> np.ndarray:
 
     Whether an edge exists changes nobody's coin, so a split by coins costs no privacy (SplitMix64 of both ids).
     """
-    low, high = pairs.min(axis=1).astype(np.uint64), pairs.max(axis=1).astype(np.uint64)
-    state = _mix(_mix(low + np.uint64(key % 2**63)) ^ (high * np.uint64(0x9E3779B97F4A7C15)))
-    return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def _mix(value: np.ndarray) -> np.ndarray:
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(value ^ (value >> np.uint64(31)))
+    return (hashed(pairs[:, 0], pairs[:, 1], key % 2**63) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def measure(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:

@@ -21,7 +21,7 @@ stays closer to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,24 +93,33 @@ def fitted(given: Inputs, labels: np.ndarray, rng: np.random.Generator) -> Head:
 
 
 def _heads(given: Inputs, labels: np.ndarray, steps: int) -> list[Head]:
-    """The heads after 0, ``EVERY``, 2·``EVERY`` … steps, and the last one."""
+    """The heads after 0, ``EVERY``, 2·``EVERY`` … steps."""
     d, c = given.x.shape[1], given.shared.shape[1]
-    weights = np.zeros((d + c, c))
-    first, second = np.zeros_like(weights), np.zeros_like(weights)
     turned, target = sp.csr_array(given.x.T), np.eye(c)[labels]
-    kept = [Head(weights[:d].copy(), weights[d:].copy(), 0)]
-    for step in range(1, steps + 1):
+
+    def slope(weights: np.ndarray) -> np.ndarray:
         logits = given.shared + given.x @ weights[:d] + given.around @ weights[d:]
         chances = np.exp(logits - logits.max(axis=1, keepdims=True))
         chances /= chances.sum(axis=1, keepdims=True)
         wrong = (chances - target) / max(labels.size, 1)
-        gradient = np.concatenate([turned @ wrong, given.around.T @ wrong]) + DECAY * weights
+        return np.asarray(np.concatenate([turned @ wrong, given.around.T @ wrong]) + DECAY * weights)
+
+    return [Head(found[:d], found[d:], step) for step, found in _followed(slope, np.zeros((d + c, c)), RATE, steps)]
+
+
+def _followed(
+    slope: Callable[[np.ndarray], np.ndarray], weights: np.ndarray, rate: float, steps: int
+) -> Iterator[tuple[int, np.ndarray]]:
+    """(steps taken, float64 weights) at first and after every ``EVERY`` of Adam's ``steps`` (a multiple of it)."""
+    first, second = np.zeros_like(weights), np.zeros_like(weights)
+    yield 0, weights
+    for step in range(1, steps + 1):
+        gradient = slope(weights)
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
-        weights -= RATE * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-        if step % EVERY == 0 or step == steps:
-            kept.append(Head(weights[:d].copy(), weights[d:].copy(), step))
-    return kept
+        weights = weights - rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        if step % EVERY == 0:
+            yield step, weights
 
 
 def loss(logits: np.ndarray, labels: np.ndarray) -> float:
@@ -157,15 +166,9 @@ def chosen(
 def _descended(layout: Layout, shared: np.ndarray, x: Rows, labels: np.ndarray, steps: int) -> list[np.ndarray]:
     rate = RATES[len(layout.shapes) > 1]
     target, count = torch.tensor(labels, device=device()), max(int((labels >= 0).sum()), 1)
-    weights = shared.astype(np.float64)
-    first, second = np.zeros_like(weights), np.zeros_like(weights)
-    kept = [shared]
-    for step in range(1, steps + 1):
-        slope = clipped_gradient_sum(layout, weights.astype(np.float32), x, target, None)
-        gradient = slope.astype(np.float64) / count + PULL * (weights - shared)
-        first = 0.9 * first + 0.1 * gradient
-        second = 0.999 * second + 0.001 * gradient**2
-        weights = weights - rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-        if step % EVERY == 0:
-            kept.append(weights.astype(np.float32))
-    return kept
+
+    def slope(weights: np.ndarray) -> np.ndarray:
+        fit = clipped_gradient_sum(layout, weights.astype(np.float32), x, target, None)
+        return fit.astype(np.float64) / count + PULL * (weights - shared)
+
+    return [found.astype(np.float32) for _, found in _followed(slope, shared.astype(np.float64), rate, steps)]

@@ -24,13 +24,18 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+_ODD = 0x9E3779B97F4A7C15
 
 
 def priorities(one: np.ndarray, two: np.ndarray, coin: int) -> np.ndarray:
     """uint64 [m], uniform-looking, symmetric in the two ids (splitmix64, Steele et al. 2014, applied twice)."""
+    return hashed(one, two, coin * _ODD % 2**64)
+
+
+def hashed(one: np.ndarray, two: np.ndarray, key: int) -> np.ndarray:
+    """uint64 [m]: a hash of a key in 0 … 2⁶⁴ − 1 and of two ids in either order."""
     low, high = np.minimum(one, two).astype(np.uint64), np.maximum(one, two).astype(np.uint64)
-    return _mix(_mix(low + np.uint64(coin) * _ODD) ^ (high * _ODD))
+    return _mix(_mix(low + np.uint64(key)) ^ (high * np.uint64(_ODD)))
 
 
 def _mix(value: np.ndarray) -> np.ndarray:

@@ -40,7 +40,7 @@ DOUBLED = 1 << 26  # numbers up to which dense rows are kept in double precision
 
 
 class ProjectedRows(FeatureMatrix):
-    """Dense rows [n, k] with the products of ``FeatureMatrix``; many of them go to double precision by parts."""
+    """Dense rows [n, k] with the products of ``Rows``; many of them go to double precision by parts."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self.forward = torch.as_tensor(rows, dtype=torch.float32, device=device())

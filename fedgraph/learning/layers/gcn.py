@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, Pool, device, to_torch, unit_rows
+from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, Pool, Rows, device, to_torch, unit_rows
 from fedgraph.learning.layers.models import Layout, cross_entropy_errors, on_device
 from fedgraph.learning.optimisers.descents import adam
 from fedgraph.learning.optimisers.public_training import Fitting
@@ -45,7 +45,7 @@ class GraphInputs:
     pool: where labels belong to parts of the graph, the mean over each part's rows; None where they belong to nodes.
     """
 
-    x: FeatureMatrix | DenseMatrix
+    x: Rows
     hat: torch.Tensor | Hat
     labels: torch.Tensor
     columns: np.ndarray | None = None

@@ -40,20 +40,16 @@ def to_torch(matrix: sp.csr_array, dtype: torch.dtype | None = None) -> torch.Te
         )
 
 
-class FeatureMatrix:
-    """A sparse matrix [n, d] with both products a linear layer needs, and its squared row norms.
+class Rows:
+    """A matrix [n, d] with both products that a linear layer needs, and its squared row norms.
 
-    ``x @ weight`` ([d, h] → [n, h]) and ``x.gradient(error)`` ([n, h] → [d, h] = xᵀ error) cost one pass
-    over the non-zeros; the transpose is stored once, and once more in double precision where an ``error`` is float64.
-    squared_norms: float64 [n].
+    ``x @ weight`` ([d, h] → [n, h]) and ``x.gradient(error)`` ([n, h] → [d, h] = xᵀ error); the transpose is kept once more in
+    double precision where an ``error`` is float64. squared_norms: float64 [n].
     """
 
-    def __init__(self, matrix: sp.csr_array) -> None:
-        self.forward = to_torch(matrix)
-        self.transposed = to_torch(sp.csr_array(matrix.T.tocsr()))
-        exact = sp.csr_array(matrix, dtype=np.float32).astype(np.float64)
-        squares = np.asarray(exact.multiply(exact).sum(axis=1)).ravel()
-        self.squared_norms = torch.tensor(squares, device=device())
+    forward: torch.Tensor
+    transposed: torch.Tensor
+    squared_norms: torch.Tensor
 
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
         return self.forward @ weight
@@ -64,6 +60,26 @@ class FeatureMatrix:
     @cached_property
     def _in_double(self) -> torch.Tensor:
         return self.transposed.to(torch.float64)
+
+
+class FeatureMatrix(Rows):
+    """A sparse matrix: both products cost one pass over the non-zeros, and the transpose is stored."""
+
+    def __init__(self, matrix: sp.csr_array) -> None:
+        self.forward = to_torch(matrix)
+        self.transposed = to_torch(sp.csr_array(matrix.T.tocsr()))
+        exact = sp.csr_array(matrix, dtype=np.float32).astype(np.float64)
+        squares = np.asarray(exact.multiply(exact).sum(axis=1)).ravel()
+        self.squared_norms = torch.tensor(squares, device=device())
+
+
+class DenseMatrix(Rows):
+    """float32 [n, d]: what a network takes after an aggregation."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.forward = torch.tensor(np.asarray(rows, dtype=np.float32), device=device())
+        self.transposed = self.forward.T
+        self.squared_norms = self.forward.double().square().sum(dim=1)
 
 
 def unit_rows(matrix: sp.csr_array) -> sp.csr_array:
@@ -78,30 +94,6 @@ def sum_rows(matrix: sp.csr_array) -> sp.csr_array:
     sums = np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel()
     scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
     return sp.csr_array(sp.diags_array(scale).astype(np.float32) @ matrix.astype(np.float32))
-
-
-class DenseMatrix:
-    """float32 [n, d]: ``x @ weight``, ``x.gradient(error)`` = xᵀ error, and squared row norms (float64)."""
-
-    def __init__(self, rows: np.ndarray) -> None:
-        self.rows = torch.tensor(np.asarray(rows, dtype=np.float32), device=device())
-
-    def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
-        return self.rows @ weight
-
-    def gradient(self, error: torch.Tensor) -> torch.Tensor:
-        return (self._in_double if error.dtype == torch.float64 else self.rows).T @ error
-
-    @cached_property
-    def squared_norms(self) -> torch.Tensor:
-        return self.rows.double().square().sum(dim=1)
-
-    @cached_property
-    def _in_double(self) -> torch.Tensor:
-        return self.rows.double()
-
-
-Rows = FeatureMatrix | DenseMatrix  # what a network reads
 
 
 class Pool:

@@ -207,7 +207,7 @@ def _classifier(
     rng: np.random.Generator,
 ) -> Chosen:
     x = _joined(inputs, depth)
-    layout = Layout((x.rows.shape[1], *widths))
+    layout = Layout((x.forward.shape[1], *widths))
     return Chosen(layout, fit(layout, x, labels, how, rng), depth)
 
 
