@@ -178,6 +178,93 @@ def descend(  # type: ignore[no-untyped-def]
 
 
 @compiled(nan=False)
+def _weigh(packed, a, b, supply, demand, alpha, linear):  # type: ignore[no-untyped-def]
+    """Fill supply [n], demand [m] and, where alpha < 1, linear [n, m] of spaces a and b; returns the largest of linear."""
+    point_at, whole, even, features = packed[1], packed[6], packed[7], packed[11]
+    n = supply.size
+    m = demand.size
+    a0 = point_at[a]
+    b0 = point_at[b]
+    both_even = even[a] and even[b]
+    for i in range(n):
+        supply[i] = float(m) if both_even else whole[a0 + i]
+    for j in range(m):
+        demand[j] = float(n) if both_even else whole[b0 + j]
+    largest = 0.0
+    for i in range(n if alpha < 1.0 else 0):
+        for j in range(m):
+            total = 0.0
+            for f in range(features.shape[1]):
+                gap = features[a0 + i, f] - features[b0 + j, f]
+                total += gap * gap
+            linear[i, j] = total
+            largest = max(largest, total)
+    return largest
+
+
+@compiled(nan=False)
+def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  # type: ignore[no-untyped-def]
+    """The best of the ``tries`` (first start, restarts, kicks) of spaces a and b, a the smaller: (F, iterations, converged).
+
+    memory: ``solve_all``'s arrays. With keep, ``room`` [n, m] receives the coupling.
+    """
+    names, point_at, matrix_at, distances, weights, products, _, _, order, own, widest, _ = packed
+    buffers, trees, lines, orders, best_tree, best_flow = memory
+    a0 = point_at[a]
+    b0 = point_at[b]
+    n = point_at[a + 1] - a0
+    m = point_at[b + 1] - b0
+    c = distances[matrix_at[a] : matrix_at[a + 1]].reshape((n, n))
+    d = distances[matrix_at[b] : matrix_at[b + 1]].reshape((m, m))
+    supply = lines[0, :n]
+    demand = lines[1, :m]
+    row_order = orders[0, :n]
+    column_order = orders[1, :m]
+    linear = buffers[4, : n * m].reshape((n, m))
+    largest = _weigh(packed, a, b, supply, demand, alpha, linear)
+    tree = trees[: 6 * (n + m)].reshape((6, n + m))
+    space = (
+        buffers[0, : n * m].reshape((n, m)),
+        buffers[1, : n * m].reshape((n, m)),
+        buffers[2, : n * m].reshape((n, m)),
+        buffers[3, : n * m].reshape((n, m)),
+        tree,
+        lines[2, : n + m],
+        lines[3, : n + m],
+    )
+    stop = (limits[0], limits[1], limits[2], 1e-14 * (largest + widest[a] * widest[b]))
+    p, q = weights[a0 : a0 + n], weights[b0 : b0 + m]
+    cp, dq = products[a0 : a0 + n], products[b0 : b0 + m]
+    start, restarts, kicks = tries
+    best = (np.inf, 0, False)
+    state = kick_state(seed, names[a], names[b])
+    for attempt in range(1 + restarts + kicks):
+        mode = start if attempt == 0 else RANDOM if attempt <= restarts else KICKED
+        if mode == KICKED:
+            tree[:] = best_tree[:, : n + m]
+            space[5][:] = best_flow[: n + m]
+            state = kick(tree, space[5], space[6], n, state)
+        elif mode == RANDOM:
+            random_orders(seed, attempt, names[a], names[b], row_order, column_order)
+        else:
+            row_order[:] = order[a0 : a0 + n]
+            column_order[:] = order[b0 : b0 + m]
+        trial = np.empty((n, m)) if keep and attempt > 0 else room
+        found = descend(
+            c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, own[a] + own[b], mode, stop, space,
+            keep, trial,
+        )  # fmt: skip
+        if kicks > 0 and found[0] <= best[0] + 1e-12 * (own[a] + own[b]):
+            best_tree[:, : n + m] = tree
+            best_flow[: n + m] = space[5]
+        if found[0] < best[0]:
+            best = found
+            if keep and attempt > 0:
+                room[:] = trial
+    return best
+
+
+@compiled(nan=False)
 def solve_all(packed, pairs, alpha, start, restarts, kicks, seed, limits, kept_at, kept, values, iterations, converged):  # type: ignore[no-untyped-def]
     """Every pair (a, b) of ``pairs`` [k, 2] in turn, into values, iterations and converged [k].
 
@@ -187,102 +274,23 @@ def solve_all(packed, pairs, alpha, start, restarts, kicks, seed, limits, kept_a
     With ``kept_at`` [k + 1], kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the
     smaller space's points as rows (the first one's, if equal).
     """
-    names, point_at, matrix_at, distances, weights, products, whole, even, order, own, widest, features = packed
-    most = 1
-    for s in range(names.size):
-        most = max(most, point_at[s + 1] - point_at[s])
-    buffers = np.empty((5, most * most))
-    trees = np.empty(12 * most, np.int64)
-    lines = np.empty((6, 2 * most))
-    orders = np.empty((2, most), np.int64)
-    best_tree = np.empty((6, 2 * most), np.int64)
-    best_flow = np.empty(2 * most)
-    keep = kept_at.size > 1
+    sizes = np.diff(packed[1])
+    most = max(1, sizes.max())
+    memory = (
+        np.empty((5, most * most)),
+        np.empty(12 * most, np.int64),
+        np.empty((4, 2 * most)),
+        np.empty((2, most), np.int64),
+        np.empty((6, 2 * most), np.int64),
+        np.empty(2 * most),
+    )
+    keep, nowhere = kept_at.size > 1, np.empty((0, 0))
     for k in range(pairs.shape[0]):
         a = pairs[k, 0]
         b = pairs[k, 1]
-        if point_at[a + 1] - point_at[a] > point_at[b + 1] - point_at[b]:
+        if sizes[a] > sizes[b]:
             a, b = b, a
-        a0 = point_at[a]
-        b0 = point_at[b]
-        n = point_at[a + 1] - a0
-        m = point_at[b + 1] - b0
-        c = distances[matrix_at[a] : matrix_at[a + 1]].reshape((n, n))
-        d = distances[matrix_at[b] : matrix_at[b + 1]].reshape((m, m))
-        supply = lines[0, :n]
-        demand = lines[1, :m]
-        both_even = even[a] and even[b]
-        for i in range(n):
-            supply[i] = float(m) if both_even else whole[a0 + i]
-        for j in range(m):
-            demand[j] = float(n) if both_even else whole[b0 + j]
-        linear = buffers[4, : n * m].reshape((n, m))
-        largest_linear = 0.0
-        if alpha < 1.0:
-            for i in range(n):
-                for j in range(m):
-                    total = 0.0
-                    for f in range(features.shape[1]):
-                        gap = features[a0 + i, f] - features[b0 + j, f]
-                        total += gap * gap
-                    linear[i, j] = total
-                    largest_linear = max(largest_linear, total)
-        space = (
-            buffers[0, : n * m].reshape((n, m)),
-            buffers[1, : n * m].reshape((n, m)),
-            buffers[2, : n * m].reshape((n, m)),
-            buffers[3, : n * m].reshape((n, m)),
-            trees[: 6 * (n + m)].reshape((6, n + m)),
-            lines[2, : n + m],
-            lines[3, : n + m],
+        room = kept[kept_at[k] : kept_at[k + 1]].reshape((sizes[a], sizes[b])) if keep else nowhere
+        values[k], iterations[k], converged[k] = _solve_pair(
+            packed, a, b, alpha, (start, restarts, kicks), seed, limits, memory, keep, room
         )
-        values[k] = np.inf
-        state = kick_state(seed, names[a], names[b])
-        for attempt in range(1 + restarts + kicks):
-            mode = start if attempt == 0 else RANDOM if attempt <= restarts else KICKED
-            if mode == KICKED:
-                space[4][:] = best_tree[:, : n + m]
-                space[5][:] = best_flow[: n + m]
-                state = kick(space[4], space[5], space[6], n, state)
-            elif mode == RANDOM:
-                random_orders(seed, attempt, names[a], names[b], orders[0, :n], orders[1, :m])
-            else:
-                for i in range(n):
-                    orders[0, i] = order[a0 + i]
-                for j in range(m):
-                    orders[1, j] = order[b0 + j]
-            room = kept[kept_at[k] : kept_at[k + 1]].reshape((n, m)) if keep else linear
-            trial = room
-            if keep and attempt > 0:
-                trial = np.empty((n, m))
-            value, steps, done = descend(
-                c,
-                d,
-                weights[a0 : a0 + n],
-                weights[b0 : b0 + m],
-                products[a0 : a0 + n],
-                products[b0 : b0 + m],
-                supply,
-                demand,
-                orders[0, :n],
-                orders[1, :m],
-                linear,
-                alpha,
-                own[a] + own[b],
-                mode,
-                (limits[0], limits[1], limits[2], 1e-14 * (largest_linear + widest[a] * widest[b])),
-                space,
-                keep,
-                trial,
-            )
-            if kicks > 0 and value <= values[k] + 1e-12 * (own[a] + own[b]):
-                best_tree[:, : n + m] = space[4]
-                best_flow[: n + m] = space[5]
-            if value < values[k]:
-                values[k] = value
-                iterations[k] = steps
-                converged[k] = done
-                if keep and attempt > 0:
-                    for i in range(n):
-                        for j in range(m):
-                            room[i, j] = trial[i, j]
