@@ -9,7 +9,7 @@ Sampling whose probabilities depend on the neighbours' degrees (as the code of D
 changes far more subgraphs when one node goes.
 
 **Weights that fall** with the larger degree of an edge's two ends (``weighted``): W_uv = h(max(d_u, d_v)). The table h is
-given (``privacy.degree_caps`` states one and proves what one node can change under it). Reading degrees only, a weight costs
+given (``privacy.neighbour_sums`` states one and proves what one node can change under it). Reading degrees only, a weight costs
 O(1); nothing is sampled, so nothing can be refilled when a node goes.
 
 **The matrix Π** that aggregates logits from chosen neighbours (``aggregation``): column limits, fallbacks, rows without a

@@ -15,13 +15,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph.learning import fine_tuning
+from fedgraph.learning import own_models
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.dense import DenseMatrix
+from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, device
 from fedgraph.learning.layers.models import Layout, logits
-from fedgraph.learning.layers.sparse import FeatureMatrix, device
-from fedgraph.learning.optimisers.dp_training import Descended, masked, poisson_mask
+from fedgraph.learning.optimisers.descents import Descended, masked, poisson_mask
 from fedgraph.learning.optimisers.public_training import centred_probabilities, hidden_units
 from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.methods import base
@@ -212,9 +211,9 @@ def _in_clear(plan: Planned, state: base.State[Memory], graph: Graph) -> DenseMa
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
-    """With the classifier after a client's own steps on ``graph``, in clear (``learning.fine_tuning``)."""
+    """With the classifier after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     x = _in_clear(plan, state, graph)
-    own = fine_tuning.tuned(plan.made.classifier, state.model["classifier"], x, graph.labels, rng)
+    own = own_models.tuned(plan.made.classifier, state.model["classifier"], x, graph.labels, rng)
     return replace(state, model={**state.model, "classifier": own})
 
 

@@ -28,7 +28,7 @@ from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
-from fedgraph.learning.links import evidence, pairs
+from fedgraph.learning import links
 from fedgraph.learning.propagation.aggregation import hop, placed, require_simple
 from fedgraph.methods import base
 from fedgraph.privacy import neighbour_sums
@@ -43,7 +43,7 @@ from fedgraph.types import Subgraph
 
 REFERENCE = base.bibtex("sajadmanesh2023gap")
 
-CLIP = math.hypot(1.0, evidence.LONGEST)  # the row of one edge: a 1 that counts it, and what is known of it
+CLIP = math.hypot(1.0, links.LONGEST)  # the row of one edge: a 1 that counts it, and what is known of it
 RANDOM = 20_000  # random pairs that stand for pairs without an edge
 
 
@@ -99,11 +99,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if attributes is None:
         raise ScenarioError("link_hops needs public features: use it in task: link_prediction")
     key = facts.sizes.num_nodes
-    features = evidence.public_rows(attributes.features, params.width, key)
+    features = links.public_rows(attributes.features, params.width, key)
     split = 0 if params.rows == "random" else features.shape[1]
     parts = [features] if split else []
     if params.hops and (params.rows in ("random", "both") or not split):
-        parts.append(evidence.random_rows(facts.sizes.num_nodes, params.width, key))
+        parts.append(links.random_rows(facts.sizes.num_nodes, params.width, key))
     if not parts:
         raise ScenarioError("link_hops with hops: 0 reads features, and these data have none: write hops: 1 or more")
     noise: tuple[tuple[Mechanism, Event], ...] = ((Disclose("no noise was asked for"), Unprotected("no noise")),) * 2
@@ -142,12 +142,12 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     """The client's edges by the public coins of their pairs."""
     require_simple(subgraph.graph.adjacency)
-    own = pairs.edges_of(subgraph.graph.adjacency)
+    own = links.edges_of(subgraph.graph.adjacency)
     ids = subgraph.nodes[own] if len(own) else own
-    supervises = pairs.coins(ids, plan.made.key) < plan.params.supervision
+    supervises = links.coins(ids, plan.made.key) < plan.params.supervision
     kept = own if not plan.params.hops else own[~supervises]
     return Work(
-        pairs.adjacency_of(kept, subgraph.graph.num_nodes), ids[supervises] if plan.params.hops else ids, subgraph.nodes
+        links.adjacency_of(kept, subgraph.graph.num_nodes), ids[supervises] if plan.params.hops else ids, subgraph.nodes
     )
 
 
@@ -170,23 +170,23 @@ def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
     return np.concatenate([np.ones((len(known), 1)), known], axis=1)
 
 
-def _blocks(plan: Planned, rows: np.ndarray) -> evidence.Blocks:
+def _blocks(plan: Planned, rows: np.ndarray) -> links.Blocks:
     """rows: [n, (k + 1)·w], hop 0 and the k released ones beside each other."""
-    return evidence.Blocks(tuple(np.split(rows, rows.shape[1] // plan.made.public.shape[1], axis=1)), plan.made.split)
+    return links.Blocks(tuple(np.split(rows, rows.shape[1] // plan.made.public.shape[1], axis=1)), plan.made.split)
 
 
 def _known(plan: Planned, model: base.Model, asked: np.ndarray) -> np.ndarray:
     """[m, d], what the rows of ``model`` say of pairs, on the scale of random pairs."""
-    return evidence.Scale(model["centre"], model["spread"]).apply(_blocks(plan, model["rows"]).known_of(asked))
+    return links.Scale(model["centre"], model["spread"]).apply(_blocks(plan, model["rows"]).known_of(asked))
 
 
 def _random(plan: Planned) -> np.ndarray:
-    return pairs.random_pairs(plan.facts.sizes.num_nodes, RANDOM, np.random.default_rng(plan.made.key))
+    return links.random_pairs(plan.facts.sizes.num_nodes, RANDOM, np.random.default_rng(plan.made.key))
 
 
 def _broadcast(plan: Planned, rows: np.ndarray) -> base.State[Memory]:
     """All rows so far, and how random pairs look in them."""
-    scale = evidence.Scale.of_random(_blocks(plan, rows).known_of(_random(plan)))
+    scale = links.Scale.of_random(_blocks(plan, rows).known_of(_random(plan)))
     return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
 
 
@@ -198,7 +198,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
         return _broadcast(plan, np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32))
     each = inbox.each.get("supervision")
     total = np.sum(each, axis=0) if each else inbox.sums["supervision"]
-    return base.State(state.model, Memory(evidence.discriminant(_known(plan, state.model, _random(plan)), np.asarray(total))))
+    return base.State(state.model, Memory(links.discriminant(_known(plan, state.model, _random(plan)), np.asarray(total))))
 
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:

@@ -19,8 +19,8 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph.learning.clipping import staged
-from fedgraph.learning.layers.dense import DenseMatrix, Rows
-from fedgraph.learning.optimisers.dp_training import Descended, masked, poisson_mask
+from fedgraph.learning.layers.matrices import DenseMatrix, Rows
+from fedgraph.learning.optimisers.descents import Descended, masked, poisson_mask
 from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps

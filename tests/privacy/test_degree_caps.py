@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fedgraph import data
 from fedgraph.errors import DataError, PrivacyError
-from fedgraph.learning.sampling.stable_cap import require_limit, weighted
+from fedgraph.learning.sampling import require_limit, weighted
 from fedgraph.privacy.neighbour_sums import DegreeCap, limited, log_cap
 from tests.refills import refill_sensitivity
 

@@ -1,4 +1,4 @@
-"""How often classes meet along edges: matching numbers, with every node counted once (``privacy.meetings``), and what they say.
+"""How often classes meet along edges: matching numbers, with every node counted once (``private_counts``), and what they say.
 
 ``read`` estimates class pairs from noisy counts; with them ``votes`` classifies a node from noisy labels of its neighbours, by
 Bayes' rule.
@@ -18,7 +18,7 @@ KEPT, SIDE = 1, 0  # name the public coins that keep an edge, and that put a nod
 
 
 class MeetingRules(Protocol):
-    """What ``privacy.meetings.MeetingCounts`` says of the numbers: how many classes, and which edges are kept for which."""
+    """What ``private_counts.MeetingCounts`` says of the numbers: how many classes, and which edges are kept for which."""
 
     @property
     def num_classes(self) -> int: ...

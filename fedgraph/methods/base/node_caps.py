@@ -21,13 +21,11 @@ from pydantic import Field, model_validator
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.dense import DenseMatrix
-from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
-from fedgraph.learning.optimisers.dp_training import Descent
+from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, device, unit_rows
+from fedgraph.learning.optimisers.descents import Descent
 from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
-from fedgraph.learning.sampling.neighbour_sampling import bounded
-from fedgraph.learning.sampling.stable_cap import require_limit, weighted
-from fedgraph.learning.views.projection import ProjectedRows, coordinates, public_basis
+from fedgraph.learning.sampling import bounded, require_limit, weighted
+from fedgraph.learning.views import ProjectedRows, coordinates, public_basis
 from fedgraph.methods.base.facts import Budget, PublicFacts, guarantee_of
 from fedgraph.methods.base.plan import Plan, Schedule, Streams, Sums, gradient_std
 from fedgraph.privacy import neighbour_sums

@@ -1,7 +1,7 @@
 """DPAR: choose each node's most important neighbours privately, then train on their features privately.
 
 1. A secret sample takes each training node with probability q'. M of them are *sources*: their approximate
-   PageRank vectors (``learning.propagation.pagerank``) pass the desk, which picks K neighbours each by one-shot Gumbel
+   PageRank vectors (``learning.propagation.walks``) pass the desk, which picks K neighbours each by one-shot Gumbel
    noise (em0; em1 adds noisy values) or by Gaussian noise on the whole vector (gm). All other sampled nodes
    keep a one-hot row. 2. DP-SGD on a two-layer MLP through Σ_k Π_ik H_k (``learning.clipping.aggregated``).
    3. Predictions spread over the public test graph.
@@ -25,14 +25,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fedgraph.learning import fine_tuning
+from fedgraph.learning import own_models
 from fedgraph.learning.clipping.aggregated import AggregatedRows, clipped_gradient_sum
 from fedgraph.learning.clipping.per_sample import left_over_products
 from fedgraph.learning.late import torch
+from fedgraph.learning.layers.matrices import FeatureMatrix, device
 from fedgraph.learning.layers.models import Layout, logits
-from fedgraph.learning.layers.sparse import FeatureMatrix, device
-from fedgraph.learning.optimisers.optimiser import Optimiser
-from fedgraph.learning.propagation.propagate import personalised_pagerank
+from fedgraph.learning.optimisers.descents import Optimiser
+from fedgraph.learning.propagation.walks import personalised_pagerank
 from fedgraph.methods import base
 from fedgraph.methods.base import seen
 from fedgraph.methods.dpar import noise as noise_of
@@ -174,9 +174,9 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
-    """With the weights after a client's own steps on the rows of ``graph``, in clear (``learning.fine_tuning``)."""
+    """With the weights after a client's own steps on the rows of ``graph``, in clear (``learning.own_models``)."""
     x = FeatureMatrix(rows_of.with_features(graph, plan.params.features).features)
-    own = fine_tuning.tuned(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
+    own = own_models.tuned(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
     return dataclasses.replace(state, model={**state.model, "parameters": own})
 
 

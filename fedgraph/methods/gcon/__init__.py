@@ -2,7 +2,7 @@
 
     X = clip(encoder(features)),  Z = (1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}],  Θ = argmin F(Θ; Z, Y) + (Λ′/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁
 
-Z is the capped walk with restart (``learning.propagation.capped_walk``), B has columns of Gamma-distributed radius
+Z is the capped walk with restart (``learning.propagation.walks``), B has columns of Gamma-distributed radius
 (``mechanisms.objective_perturbation``; constants in ``privacy.claims.gcon``). With ``noise: gaussian`` its entries are normal,
 and several times smaller where rows are wide (own proof: ``accounting.gaussian_objective``). One release per client: Θ. Edges
 are private, features and labels public, so the encoder is free. Published and provable ε agree (Theorem 1), for the exact

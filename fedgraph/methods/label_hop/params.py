@@ -9,7 +9,7 @@ from fedgraph.privacy.units import Relation
 
 
 class Params(Settings):
-    """Settings; ``auto`` follows ε, or s = n·μ of what is left for training (``optimisers.dp_training.full_width``)."""
+    """Settings; ``auto`` follows ε, or s = n·μ of what is left for training (``optimisers.descents.full_width``)."""
 
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     label_epsilon: NonNegativeFloat | Literal["auto"] = Field(

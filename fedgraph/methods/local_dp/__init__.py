@@ -29,7 +29,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
-from fedgraph.learning.views.projection import public_basis
+from fedgraph.learning.views import public_basis
 from fedgraph.methods import base
 from fedgraph.methods.local_dp import updates as updates
 from fedgraph.methods.local_dp.encoders import Encoding, Pooled

@@ -14,7 +14,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers import gin, small_graphs
 from fedgraph.learning.layers.models import on_device
-from fedgraph.learning.optimisers.training import adam, descent
+from fedgraph.learning.optimisers.descents import adam, descent
 from fedgraph.methods.base import Inbox, Plan
 from fedgraph.methods.local_dp.encoders import Encoding, Pooled, histogram, part_of
 from fedgraph.methods.local_dp.params import Params

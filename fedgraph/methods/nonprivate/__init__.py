@@ -28,7 +28,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.shapes import Shape
+from fedgraph.learning.baselines.fitting import Shape
 from fedgraph.learning.late import torch
 from fedgraph.methods import base
 from fedgraph.methods.base.offers import Convolutions
@@ -139,7 +139,7 @@ def _scores(plan: Planned, index: int, parameters: np.ndarray, graph: Graph) -> 
 def tuned(
     plan: Planned, state: base.State[phases.Training], graph: Graph, rng: np.random.Generator
 ) -> base.State[phases.Training]:
-    """With the weights after a client's own steps on ``graph`` (``learning.fine_tuning``)."""
+    """With the weights after a client's own steps on ``graph`` (``learning.own_models``)."""
     own = [local.tuned(plan, index, parameters, graph, rng) for index, parameters in phases.answering(state)]
     return phases.with_parameters(state, own)
 

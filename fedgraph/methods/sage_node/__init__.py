@@ -19,11 +19,10 @@ from fedgraph.learning.clipping import neighbour_rows, subgraphs
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers import graphsage
-from fedgraph.learning.layers.dense import DenseMatrix
+from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, device, unit_rows
 from fedgraph.learning.layers.models import Layout, logits, on_device
-from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
-from fedgraph.learning.optimisers.dp_training import Descended, fixed_mask, masked, poisson_mask
-from fedgraph.learning.views.projection import project
+from fedgraph.learning.optimisers.descents import Descended, fixed_mask, masked, poisson_mask
+from fedgraph.learning.views import project
 from fedgraph.methods import base
 from fedgraph.methods.base import seen
 from fedgraph.methods.base.node_caps import descent_of, directions

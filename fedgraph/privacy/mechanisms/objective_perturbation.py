@@ -10,7 +10,7 @@ the only part of F that depends on private edges. The mechanism draws B *inside*
 ``Problem`` that the method gave it (so no learning is imported here), checks the certificate ‖∇F‖ ≤ g itself, adds the
 output noise and lets nothing out but the noised minimiser.
 
-Where two clients know an edge, either's Z changes because of it, by Ψ/2 (``propagation.capped_walk``, open walk). ``per_end``
+Where two clients know an edge, either's Z changes because of it, by Ψ/2 (``propagation.walks``, open walk). ``per_end``
 prices one end; an inner edge, which changes Z by Ψ at one client, costs no more than two of them.
 
 **Guarantee.** (ε, δ), edge-undirected, features and labels public: (ε₁, δ₁) for the exact minimiser

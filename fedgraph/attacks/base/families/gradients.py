@@ -16,7 +16,7 @@ from fedgraph.audit.closed_form import gaussian
 from fedgraph.audit.families.sums import RING, hub, noisy
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.sampling.stable_cap import weighted
+from fedgraph.learning.sampling import weighted
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.events import Gaussian
