@@ -24,7 +24,7 @@ BARYCENTRE_ROUNDS = 5
 def verify(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> Agreement:
     """Solve pairs int [k, 2] both ways. options: of ours; POT makes one descent from p qᵀ with the same tolerance."""
     plain = replace(options, solver="pot", restarts=0, kicks=0, start="product")
-    ours = options if options.solver != "pot" else replace(options, solver="fast")
+    ours = replace(options, solver="fast") if options.by_pot else options
     solve_pairs(spaces, which[:1], ours)  # compiled before the clock starts
     began = time.perf_counter()
     found, plans = couplings(spaces, which, ours)

@@ -7,6 +7,10 @@ Values are the *discrepancy* as POT's ``gromov_wasserstein2`` and ``fused_gromov
 no root is taken. The problem is not convex; a number is a local minimum found by conditional gradient
 from a stated start, and ``restarts`` and ``kicks`` look for a lower one.
 
+POT solves two more problems (Peyré et al. 2016, section 2; Xu, Luo, Zha & Carin, Gromov-Wasserstein learning for graph matching
+and node embedding, ICML 2019): with the Kullback-Leibler loss a·log(a/b) − a + b in place of (a − b)², which is not symmetric,
+so a pair's value is the mean of both orders; and by the proximal point algorithm in place of conditional gradient.
+
 Use from any outside map: cut ``pairs(num)`` into chunks, call ``solve_pairs`` on each, join with
 ``assemble``. A pair's result depends on its two spaces, the options and its two numbers, not on the chunk.
 
@@ -18,6 +22,7 @@ on graphs, ICML 2019; Flamary et al., POT: Python Optimal Transport, JMLR 2021.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +30,7 @@ from typing import Literal
 
 import numpy as np
 import threadpoolctl
+from scipy.spatial.distance import cdist
 
 from fedgraph import seeds
 from fedgraph.comparison.descent import PRODUCT, RANDOM, SORTED, solve_all
@@ -33,6 +39,7 @@ from fedgraph.comparison.packing import pack, support
 from fedgraph.errors import DataError
 
 LARGEST_BATCHED = 2000
+PROXIMAL_STEP, PROXIMAL_STEPS, INNER_STEPS = 0.3, 300, 20  # times the range of the first slope; most steps; of Sinkhorn in each
 STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
 
 
@@ -41,8 +48,9 @@ class GromovOptions:
     """How a discrepancy is computed.
 
     solver: ``fast`` (compiled), ``batched`` (the same descent on torch's device, see ``batch_descent``; for
-    couplings, kicks and for thousands of points ``fast`` takes its place) or ``pot`` (POT's conditional gradient,
-    the reference; one descent from p qᵀ, no restarts). alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
+    couplings, kicks and for thousands of points ``fast`` takes its place), ``pot`` (POT's conditional gradient,
+    the reference; one descent from p qᵀ, no restarts) or ``proximal`` (POT's proximal point algorithm, once from p qᵀ). loss:
+    ``square`` or, by POT alone, ``kl``. alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
     max_iterations: per descent. tolerance: stop when the objective moves by less, absolutely or relatively
     (POT's two tolerances). start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances,
     ``random`` a random vertex. restarts: further descents from random vertices; the lowest counts.
@@ -50,7 +58,8 @@ class GromovOptions:
     of a restart. seed: root of the random vertices and pivots.
     """
 
-    solver: Literal["fast", "batched", "pot"] = "fast"
+    solver: Literal["fast", "batched", "pot", "proximal"] = "fast"
+    loss: Literal["square", "kl"] = "square"
     alpha: float | None = None
     max_iterations: int = 10_000
     tolerance: float = 1e-9
@@ -60,16 +69,27 @@ class GromovOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.solver not in ("fast", "batched", "pot"):
-            raise ValueError(f"unknown solver {self.solver!r}; allowed: 'fast', 'batched', 'pot'")
+        if self.solver not in ("fast", "batched", "pot", "proximal") or self.loss not in ("square", "kl"):
+            raise ValueError(
+                f"unknown solver {self.solver!r} or loss {self.loss!r}; allowed: fast, batched, pot, proximal; square, kl"
+            )
+        if self.loss == "kl" and not self.by_pot:
+            raise ValueError(
+                f"loss 'kl' is solved by POT alone; allowed with it: solver 'pot' or 'proximal', found {self.solver!r}"
+            )
         if self.alpha is not None and not 0.0 <= self.alpha <= 1.0:
             raise ValueError(f"alpha must lie in [0, 1] (or be None for plain GW), found {self.alpha}")
         if self.start not in STARTS:
             raise ValueError(f"unknown start {self.start!r}; allowed: {', '.join(map(repr, STARTS))}")
         if self.max_iterations < 1 or min(self.restarts, self.kicks) < 0 or not self.tolerance >= 0.0:
             raise ValueError("max_iterations must be at least 1, restarts, kicks and tolerance not negative")
-        if self.solver == "pot" and (self.restarts or self.kicks or self.start != "product"):
-            raise ValueError("solver 'pot' is the plain reference: one descent from the product")
+        if self.by_pot and (self.restarts or self.kicks or self.start != "product"):
+            raise ValueError(f"solver {self.solver!r} is one descent from the product, without restarts")
+
+    @property
+    def by_pot(self) -> bool:
+        """Whether POT solves."""
+        return self.solver in ("pot", "proximal")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +122,8 @@ def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: Gromo
     """
     which = _checked(which, len(spaces))
     with one_thread():
-        if options.solver == "pot":
-            return _pot_pairs(spaces, which, options)
+        if options.by_pot:
+            return _results([_by_pot(spaces[i], spaces[j], options)[:3] for i, j in which])
         return _fast(spaces, which, options, keep=False)[0]
 
 
@@ -125,13 +145,12 @@ def couplings(
     """As ``solve_pairs``, with the couplings: one float64 [n_i, n_j] per pair."""
     asked = np.asarray(which, dtype=np.int64).reshape(-1, 2)
     which = _checked(which, len(spaces))
-    if options.solver != "pot":
-        with one_thread():
+    with one_thread():
+        if options.by_pot:
+            solved = [_by_pot(spaces[i], spaces[j], options) for i, j in which]
+            results, found = _results([one[:3] for one in solved]), [one[3] for one in solved]
+        else:
             results, found = _fast(spaces, which, options, keep=True)
-    else:
-        with one_thread():
-            solved = [pot_gw(spaces[i], spaces[j], options) for i, j in which]
-        results, found = _results([one[:3] for one in solved]), [one[3] for one in solved]
     return results, [plan if i <= j else plan.T for plan, (i, j) in zip(found, asked, strict=True)]
 
 
@@ -143,23 +162,65 @@ def pot_gw(
 
     stop = {"max_iter": options.max_iterations, "tol_rel": options.tolerance, "tol_abs": options.tolerance}
     c, d, p, q = (np.array(part) for part in (first.distances, second.distances, first.weights, second.weights))
+    loss = f"{options.loss}_loss"
     if options.alpha is None:
-        coupling, log = ot.gromov.gromov_wasserstein(c, d, p, q, "square_loss", symmetric=True, log=True, G0=start, **stop)
+        coupling, log = ot.gromov.gromov_wasserstein(c, d, p, q, loss, symmetric=True, log=True, G0=start, **stop)
         value = log["gw_dist"]
     else:
-        if first.features is None or second.features is None:
-            raise DataError("the fused discrepancy (alpha given) needs spaces with features; one has none")
-        cost = ot.dist(np.array(first.features), np.array(second.features))
+        cost = _feature_costs(first, second)
         coupling, log = ot.gromov.fused_gromov_wasserstein(
-            cost, c, d, p, q, "square_loss", symmetric=True, alpha=options.alpha, log=True, G0=start, **stop
+            cost, c, d, p, q, loss, symmetric=True, alpha=options.alpha, log=True, G0=start, **stop
         )
         value = log["fgw_dist"]
     steps = len(log["loss"]) - 1
     return max(float(value), 0.0), steps < options.max_iterations, steps, coupling
 
 
-def _pot_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions) -> PairResults:
-    return _results([pot_gw(spaces[i], spaces[j], options)[:3] for i, j in which])
+def _feature_costs(first: MetricSpace, second: MetricSpace) -> np.ndarray:
+    """Squared distances of the features, float64 [n, m]."""
+    if first.features is None or second.features is None:
+        raise DataError("the fused discrepancy (alpha given) needs spaces with features; one has none")
+    return cdist(first.features, second.features, "sqeuclidean")
+
+
+def proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> tuple[float, bool, int, np.ndarray]:
+    """POT's proximal point algorithm from p qᵀ; as ``pot_gw``. Its last coupling, which meets the weights to about 1 %, is put
+    on the polytope (Altschuler, Weed & Rigollet 2017, Algorithm 2), and the value is that coupling's.
+    """
+    import ot  # not before it is used: every run lists all tasks
+
+    c, d, p, q = (np.array(part) for part in (first.distances, second.distances, first.weights, second.weights))
+    loss, share = f"{options.loss}_loss", 1.0 if options.alpha is None else options.alpha
+    costs = np.zeros((p.size, q.size)) if options.alpha is None else _feature_costs(first, second)
+    fixed = ot.gromov.init_matrix(c, d, p, q, loss)
+    slope = share * ot.gromov.gwggrad(*fixed, np.outer(p, q)) + (1.0 - share) * costs
+    step = max(PROXIMAL_STEP * float(np.ptp(slope)), PROXIMAL_STEP * 1e-9 * float(np.abs(slope).max()), 1e-300)
+    steps = min(options.max_iterations, PROXIMAL_STEPS)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sinkhorn did not converge")  # nor need it: a few inner steps are enough
+        plan, log = ot.gromov.entropic_fused_gromov_wasserstein(
+            costs, c, d, p, q, loss, step, symmetric=True, alpha=share, max_iter=steps, tol=1e-7, solver="PPA", log=True,
+            numItermax=INNER_STEPS,
+        )  # fmt: skip
+    if not np.isfinite(plan).all():
+        raise DataError("POT's proximal point algorithm gave NaN for a pair of spaces; allowed here: solver 'pot'")
+    plan = plan * np.minimum(1.0, p / np.maximum(plan.sum(axis=1), 1e-300))[:, None]
+    plan = plan * np.minimum(1.0, q / np.maximum(plan.sum(axis=0), 1e-300))
+    lost = p - plan.sum(axis=1)
+    plan = plan + np.outer(lost, q - plan.sum(axis=0)) / max(float(lost.sum()), 1e-300)
+    value = share * float(ot.gromov.gwloss(*fixed, plan)) + (1.0 - share) * float((costs * plan).sum())
+    done = 10 * len(log["err"])  # POT looks at every tenth
+    return max(value, 0.0), done < steps, min(done, steps), plan
+
+
+def _by_pot(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> tuple[float, bool, int, np.ndarray]:
+    """One pair as ``options`` ask; of both orders where the loss is not symmetric, with the first one's coupling."""
+    solve = pot_gw if options.solver == "pot" else proximal_gw
+    value, done, steps, plan = solve(first, second, options)
+    if options.loss == "square":
+        return value, done, steps, plan
+    other = solve(second, first, options)
+    return (value + other[0]) / 2, done and other[1], steps + other[2], plan
 
 
 def _results(rows: list[tuple[float, bool, int]]) -> PairResults:

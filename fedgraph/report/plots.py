@@ -105,6 +105,18 @@ def heatmap(axes: Axes, matrix: np.ndarray, title: str, boundaries: Sequence[int
     axes.figure.colorbar(image, ax=axes, shrink=0.85)  # the title names the quantity; a label would overlap the next panel
 
 
+def matching(axes: Axes, one: np.ndarray, two: np.ndarray, coupling: np.ndarray, names: tuple[str, str]) -> None:
+    """Two maps [n, 2] and [m, 2] side by side, each in a square of its own, and lines for the masses of ``coupling`` [n, m]."""
+    places = [rows / max(float(np.abs(rows).max()), 1e-300) + at for rows, at in ((one, 0.0), (two, np.array([3.0, 0.0])))]
+    for i, j in zip(*np.nonzero(coupling > 1e-3 * coupling.max()), strict=True):
+        ends = np.stack([places[0][i], places[1][j]])
+        axes.plot(ends[:, 0], ends[:, 1], color="0.3", lw=0.8, alpha=float(coupling[i, j] / coupling.max()), zorder=1)
+    for rows, name, colour, marker in zip(places, names, COLOURS, MARKERS, strict=False):
+        axes.scatter(rows[:, 0], rows[:, 1], s=22, color=colour, marker=marker, label=name, zorder=2)
+    axes.set(title="which node meets which", xticks=[], yticks=[])
+    axes.legend(fontsize=7, frameon=False, ncols=2)
+
+
 def scatter(axes: Axes, points: np.ndarray, groups: np.ndarray, title: str, legend: str) -> None:
     """A 2-D map [N, 2] coloured by group."""
     for index, group in enumerate(np.unique(groups)):

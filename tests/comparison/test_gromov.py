@@ -228,3 +228,38 @@ def test_iteration_limit_is_reported():
     found = solve_pairs(spaces, pairs(2), GromovOptions(max_iterations=1))
     assert not found.converged[0]
     assert found.iterations[0] == 1
+
+
+@pytest.mark.parametrize("solver", ["pot", "proximal"])
+@pytest.mark.parametrize("alpha", [None, 0.5])
+@pytest.mark.parametrize("loss", ["square", "kl"])
+def test_pot_solves_other_losses_and_by_proximal_points(solver, alpha, loss):
+    """Values are objectives of couplings with the right marginals; a space is its own nearest; order does not matter."""
+    rng = np.random.default_rng(2)
+    spaces = [random_space(rng, n, features=2) for n in (4, 4, 6)]
+    options = GromovOptions(solver=solver, alpha=alpha, loss=loss, max_iterations=100)
+    found, plans = couplings(spaces, pairs(3), options)
+    again = solve_pairs(spaces, pairs(3)[:, ::-1], options).value
+    assert np.array_equal(found.value, again)
+    for (i, j), value, plan in zip(pairs(3), found.value, plans, strict=True):
+        assert np.abs(plan.sum(axis=1) - spaces[i].weights).max() < 1e-9
+        assert np.abs(plan.sum(axis=0) - spaces[j].weights).max() < 1e-9
+        if loss == "square":
+            assert value == pytest.approx(objective(spaces[i], spaces[j], plan, alpha), rel=1e-6)
+    own = solve_pairs(spaces, np.array([[0, 0]]), options).value[0]
+    assert 0 <= own < found.value.min()
+
+
+def test_the_divergence_is_the_mean_of_both_orders():
+    """Σ C log(C/D) − C + D over all pairs of points, at the only coupling that one-to-one weights of two points leave apart."""
+    c, d = (MetricSpace(np.array([[0.0, r], [r, 0.0]]), np.array([0.3, 0.7])) for r in (1.0, 2.0))
+    found = solve_pairs([c, d], np.array([[0, 1]]), GromovOptions(solver="pot", loss="kl")).value[0]
+    one = 2 * 0.3 * 0.7 * (1 * np.log(1 / 2) - 1 + 2)
+    other = 2 * 0.3 * 0.7 * (2 * np.log(2 / 1) - 2 + 1)
+    assert found == pytest.approx((one + other) / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize("how", [{"solver": "fast", "loss": "kl"}, {"solver": "proximal", "restarts": 1}, {"loss": "huber"}])
+def test_what_no_solver_does_is_refused(how):
+    with pytest.raises(ValueError, match=r"loss|restarts"):
+        GromovOptions(**how)

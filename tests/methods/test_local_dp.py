@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from pydantic import ValidationError
 
 from fedgraph import seeds
-from fedgraph.errors import PrivacyError
+from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods import local_dp
 from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams
@@ -341,3 +341,32 @@ def test_a_robust_mean_of_sums_is_refused(training: str) -> None:
         local_dp.Params(training=training, aggregate="median")
     with pytest.raises(ValidationError, match="client_momentum is for"):
         local_dp.Params(training=training, client_momentum=0.5)
+
+
+def test_a_client_may_ask_for_a_stricter_epsilon_of_its_own() -> None:
+    """Its release alone costs less, and its bits are noisier; the others' stay as they were."""
+    plain, _ = run(epsilon=2.0)
+    for own in ({1: 0.5}, [2.0, 0.5, 2.0]):
+        plan, out = run(epsilon=2.0, client_epsilons=own)
+        spent = {r.client: r.event for r in out.releases if r.path == "embedding"}
+        for client, epsilon in enumerate((2.0, 0.5, 2.0)):
+            assert spent[client] == plan.made.sent[client].event
+            assert price(spent[client], 1e-5).epsilon == pytest.approx(epsilon)
+        assert plan.made.sent[0] == plain.made.sent[0]
+        assert plan.made.graph_epsilons[1] == pytest.approx([0.5])
+    one = run(epsilon=math.inf, client_epsilons={0: 1.0})[0]
+    assert one.made.graph_epsilons[0] == pytest.approx([1.0, 1.0])
+    assert not math.isfinite(one.made.graph_epsilons[1][0])
+
+
+@pytest.mark.parametrize(
+    ("own", "why"), [({1: 3.0}, "stricter"), ({7: 1.0}, "from clients 0"), ([1.0, 1.0], "one ε for each of the 3 clients")]
+)
+def test_an_own_epsilon_above_the_promise_or_of_nobody_is_refused(own: Any, why: str) -> None:
+    with pytest.raises(ScenarioError, match=why):
+        run(epsilon=2.0, client_epsilons=own)
+
+
+def test_own_epsilons_need_an_encoder_that_reads_them() -> None:
+    with pytest.raises(ValidationError, match="client_epsilons"):
+        local_dp.Params(encoder="gaussian-as-coded", client_epsilons={0: 1.0})

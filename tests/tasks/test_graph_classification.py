@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,30 @@ def params(**changes: Any) -> task.Params:
         "neighbours": [3],
     }
     return task.Params(**(given | changes))
+
+
+def test_each_client_keeps_its_own_tenth_and_fifth(mutag: GraphCollection) -> None:
+    """Jin & Chen, §4: 10 % of a client's own graphs test, 20 % choose, and nobody else's are among them."""
+    rng = np.random.default_rng(0)
+    shares = dirichlet.deal(mutag, dirichlet.Params(clients=4), rng)
+    split = collections.own_parts(shares, 10, 0.2, 0, "x", 0)
+    assert np.array_equal(np.sort(np.concatenate([split.train, split.validation, split.test])), np.arange(188))
+    for members in shares.members:
+        assert np.isin(members, split.test).sum() == round(members.size / 10)
+        assert np.isin(members, split.validation).sum() == round(0.2 * members.size)
+    with pytest.raises(ScenarioError, match="fewer clients"):
+        collections.own_parts(replace(shares, members=tuple(m[:2] for m in shares.members)), 10, 0.2, 0, "x", 0)
+
+
+def test_held_out_by_clients_runs(mutag: GraphCollection) -> None:
+    asked = params(held_out="clients", baselines=[], epsilons=[np.inf], folds=10)
+    given = context(mutag)
+    found = task.run(asked, task.cells(asked, given)[0], given)
+    facts = found.facts
+    assert isinstance(facts, GraphClassificationFacts)
+    assert facts.tested == facts.folds[2] > 0
+    with pytest.raises(ValidationError, match="square"):
+        params(classifier="neighbours", solver="pot", loss="kl")
 
 
 def test_ten_seeds_test_every_graph_once(mutag: GraphCollection) -> None:

@@ -18,8 +18,8 @@ released code disagree on is in ``privacy.claims``.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -34,7 +34,7 @@ from fedgraph.methods import base
 from fedgraph.methods.local_dp import updates as updates
 from fedgraph.methods.local_dp.encoders import Encoding, Pooled
 from fedgraph.methods.local_dp.evidence import of_graphs, reads_rounds
-from fedgraph.methods.local_dp.params import ENCODING, Params, notes, protection
+from fedgraph.methods.local_dp.params import ENCODING, Params, notes, own_epsilon, protection
 from fedgraph.methods.local_dp.training import (
     Made,
     Work,
@@ -86,10 +86,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     )
     sizes = facts.sizes.graphs or tuple((n,) for n in facts.sizes.clients)
     encoding, pooled = _releases(params, facts, budget, (net, promised, table, unit, given))
-    sent = []
-    for client, own in enumerate(sizes):
-        bound, mechanism, event = encoding.of_client(own) if pooled is None else pooled.of_client()
-        sent.append(PlannedRelease("embedding", bound, mechanism, event, table.sends[client], client=client))
+    sent, graph_epsilons = _sent(params, sizes, budget, encoding, pooled, table)
     of_model, least = updates.in_clear(table) if params.training == "fedavg" else [], 0
     if params.protects:
         how = (params.training, params.clip, params.updates, unit, facts, table, given, budget.delta)
@@ -123,12 +120,32 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             encoding=encoding,
             pooled=pooled,
             personal=params.personal and not facts.sizes.graphs and promised is None and params.training != "none",
-            graph_epsilons=encoding.pure_losses(sizes, [r.count for r in sent]),
+            graph_epsilons=graph_epsilons,
         ),
         epsilon_published=encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None,
         sums=base.Sums(paths=(("model", least),) if least else ()),
         notes=notes(params, facts, whole),
     )
+
+
+def _sent(
+    params: Params,
+    sizes: Sequence[tuple[int, ...]],
+    budget: base.Budget,
+    encoding: Encoding,
+    pooled: Pooled | None,
+    table: updates.Attendance,
+) -> tuple[list[PlannedRelease], list[list[float]]]:
+    """Per client, the planned release of its embedding, and its graphs' pure ε. A client's own ε scales its encoding's."""
+    sent, graph_epsilons = [], []
+    share = encoding.epsilon / budget.epsilon if budget.private else 1.0
+    for client, graphs in enumerate(sizes):
+        own = own_epsilon(params, client, len(sizes), budget.epsilon)
+        mine = encoding if own == budget.epsilon else replace(encoding, epsilon=own * share)
+        bound, mechanism, event = mine.of_client(graphs) if pooled is None else pooled.of_client()
+        sent.append(PlannedRelease("embedding", bound, mechanism, event, table.sends[client], client=client))
+        graph_epsilons += mine.pure_losses([graphs], [sent[-1].count])
+    return sent, graph_epsilons
 
 
 def _attendance(params: Params, facts: base.PublicFacts) -> updates.Attendance:

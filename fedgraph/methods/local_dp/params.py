@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.gin import Norm
 from fedgraph.methods.base import PublicFacts, setting_assumptions
@@ -25,7 +26,11 @@ ENCODING = (  # no update needs these
     "release",
     "pooled_by",
     "personal",
+    "client_epsilons",
 )
+
+
+OwnEpsilon = Annotated[float, Field(gt=0)]
 
 
 class Params(EmbedderSettings):
@@ -91,6 +96,10 @@ class Params(EmbedderSettings):
     pooled_by: PooledBy = Field("gaussian", description="mechanism of mean and labels: gaussian, multi-bit or response")
     encoder: Encoder = Field("multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none")
     epsilon_rule: Rule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
+    client_epsilons: list[OwnEpsilon] | dict[int, OwnEpsilon] | None = Field(
+        None,
+        description="stricter ε of clients' own, at most the row's: one for each in order, or by its number (from 0)",
+    )
     bits_per_row: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto", description="entries of each row (or of the matrix) that are sent; auto: max(1, min(h, floor(ε/2.18)))"
     )
@@ -139,9 +148,33 @@ class Params(EmbedderSettings):
             raise ValueError("release: mean is a histogram of classes: it needs embedding: softmax")
         if self.training == "none" and self.release == "mean":
             raise ValueError("release: mean of a random encoder says nothing of classes: train it, or write release: labels")
+        if self.client_epsilons is not None and not (self.release == "rows" and self.encoder != "gaussian-as-coded"):
+            raise ValueError("client_epsilons are for release: rows, by an encoder that reads ε as ε (not gaussian-as-coded)")
         if self.encoder == "gaussian-as-coded" and self.training in ("dp_fedavg", "dp_sgd"):
             raise ValueError("encoder gaussian-as-coded reads ε as a standard deviation: no budget is left to train with")
         return self
+
+
+def own_epsilon(params: Params, client: int, num_clients: int, budget: float) -> float:
+    """ε of one client's releases: its own where it states one, else the row's. ``ScenarioError`` for one above the row's, which
+    would break the row's promise, and for clients that are not there.
+    """
+    given = params.client_epsilons
+    if given is None:
+        return budget
+    own = dict(enumerate(given)) if isinstance(given, list) else given
+    if (isinstance(given, list) and len(given) != num_clients) or not set(own) <= set(range(num_clients)):
+        raise ScenarioError(
+            f"client_epsilons: found {'values for ' if isinstance(given, list) else 'clients '}"
+            f"{len(own) if isinstance(given, list) else sorted(own)}; allowed: one ε for each of the {num_clients} clients, or "
+            f"a map from clients 0 … {num_clients - 1}"
+        )
+    if own.get(client, budget) > budget:
+        raise ScenarioError(
+            f"client_epsilons: client {client} asks for ε = {own[client]:g} where the row promises ε = {budget:g}; a client's "
+            "own ε may only be stricter: write the largest of them in the row's epsilons"
+        )
+    return own.get(client, budget)
 
 
 def protection(params: Params, facts: PublicFacts, promised_degree: int | None, whole: bool) -> Protection:

@@ -31,16 +31,17 @@ def build(records: Records, notice: str | None) -> Section:
     facts = records.entries[0].facts_as(GraphClassificationFacts)
     folds = len({e.seed for e in records.entries})
     train, validation, test = facts.folds
+    own = "kept by each client of its own, " if records.settings.get("held_out") == "clients" else ""
     sentences = [
         f"{facts.graphs} graphs of {facts.mean_nodes:.1f} nodes on average; {facts.partition}; "
-        f"{averaged_over(folds, 'fold')} of {train} training, {validation} validation and {test} test "
+        f"{averaged_over(folds, 'fold')}, {own}of {train} training, {validation} validation and {test} test "
         f"graphs; always answering the larger class is right for {facts.majority:.1%}.",
         phrase(PART, "trained"),
         phrase(PART, "blind"),
         *_explained(rows),
         *(_printed_spreads(rows) if _judge(rows) == SVM else []),
         *_unsolved(rows),
-        *describe_solver([e.facts_as(GraphClassificationFacts).solver for e in records.entries]),
+        *describe_solver([e.facts_as(GraphClassificationFacts).solver for e in records.entries], records.settings),
         *attacks.describe_attacks(rows, records.among),
     ]
     printed = _beside(rows) if _judge(rows) == SVM else []  # published are accuracies of support vector machines

@@ -224,12 +224,14 @@ def _facts(params: Params, context: Context, dealt: collections.Dealt, split: Sp
 def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) -> tuple[Split, collections.Dealt]:
     def make() -> tuple[Split, collections.Dealt]:
         collection = _collection(params, context)
-        split = collections.fold(collection.labels, params.folds, params.validation, context.root, context.dataset, seed)
         offers, settings = base.chosen(params.partition)
         if offers.deal is None:
             raise ScenarioError(f"graph_classification deals whole graphs; partition {params.partition['partition']!r} cannot")
         rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)
         shares = offers.deal(collection, settings, rng)
+        how = (params.folds, params.validation, context.root, context.dataset, seed)
+        own = params.held_out == "clients"
+        split = collections.own_parts(shares, *how) if own else collections.fold(collection.labels, *how)
         kinds = collections.node_kinds(collection)[0] if on_nodes else None
         return split, collections.deal(collection, shares, split.train, kinds)
 

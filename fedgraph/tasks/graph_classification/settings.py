@@ -38,6 +38,10 @@ class Params(Solving):
     )
     folds: int = Field(10, ge=2, description="seed s tests fold s (mod folds) of a stratified cross-validation")
     validation: float = Field(0.2, gt=0, lt=1, description="share of all graphs that choose C and γ")
+    held_out: Literal["folds", "clients"] = Field(
+        "folds",
+        description="folds: of all graphs; clients: each keeps 1/folds of its own to test, and a share validation of its own",
+    )
     delta: float = Field(1e-5, gt=0, lt=1, description="δ at which losses that are not pure are priced")
     metric: Metric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
     weights: Weights = Field("uniform", description=WEIGHTS)
@@ -64,6 +68,8 @@ class Params(Solving):
         self.options()
         if self.classifier == "neighbours" and (self.tuned_on_test or not self.neighbours):
             raise ValueError("classifier: neighbours needs a k in neighbours, and has nothing to be tuned_on_test")
+        if self.classifier == "neighbours" and self.loss != "square":
+            raise ValueError("classifier: neighbours skips far pairs by bounds for the square loss; write loss: square")
         return self
 
     @property

@@ -189,7 +189,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             attack=measured.attack,
         ),
         measured=measured.epsilon,
-        artefacts={} if places is None or row.how != "gw" else _artefacts(found.distances, truth, found.labels, places),
+        artefacts={} if places is None or row.how != "gw" else _artefacts(found, truth, places),
     )
 
 
@@ -244,8 +244,10 @@ def _facts(partition: Partition, found: Found) -> GraphClusteringFacts:
     )
 
 
-def _artefacts(distances: np.ndarray, truth: np.ndarray, labels: np.ndarray, places: np.ndarray) -> dict[str, np.ndarray]:
-    return {"distances": distances.astype(np.float32), "truth": truth, "clusters": labels, "map": places}
+def _artefacts(found: Found, truth: np.ndarray, places: np.ndarray) -> dict[str, np.ndarray]:
+    return {"distances": found.distances.astype(np.float32), "truth": truth, "clusters": found.labels, "map": places} | (
+        found.pictured
+    )
 
 
 def clients(params: Params, cell: Cell, context: Context) -> Partition:

@@ -9,7 +9,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -44,11 +44,14 @@ class Clustering:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """distances: float64 [graphs, graphs]. labels: int64 [graphs], the clusters. facts: of the solver."""
+    """distances: float64 [graphs, graphs]. labels: int64 [graphs], the clusters. facts: of the solver. pictured:
+    ``matched``.
+    """
 
     distances: np.ndarray
     labels: np.ndarray
     facts: SolverFacts
+    pictured: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def vectors(received: Sequence[np.ndarray], how: Compare, how_many: Clustering, cell: Cell, context: Context) -> Found:
@@ -72,7 +75,24 @@ def discrepancies(
     if checked is not None and options.alpha is None:
         centres = context.runtime.on_server(_verified_barycentres, tuple(made), found.labels)
     minima = variation(made, options, sample)
-    return Found(distances, found.labels, replace(solved, minima=minima, verified=checked, barycentres=centres))
+    pictured = {} if cell.seed else context.runtime.on_server(matched, tuple(made), options)
+    facts = replace(solved, minima=minima, verified=checked, barycentres=centres)
+    return Found(distances, found.labels, facts, pictured)
+
+
+def matched(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
+    """What Gromov-Wasserstein matched between the two largest clients, whose sizes are public, for a picture.
+
+    matched: int64 [2], their numbers. coupling: float32 [n, m]. places_one, places_two: float32 [n, 2] and [m, 2], maps of
+    their own distances.
+    """
+    sizes = np.array([space.num_points for space in made])
+    pair = np.sort(np.argsort(-sizes, kind="stable")[:2])
+    if pair.size < 2:
+        return {}
+    plan = gromov.couplings(made, pair[None, :], options)[1][0]
+    one, two = (cluster.mds(made[i].distances).astype(np.float32) for i in pair)
+    return {"matched": pair.astype(np.int64), "coupling": plan.astype(np.float32), "places_one": one, "places_two": two}
 
 
 def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> Barycentres | None:

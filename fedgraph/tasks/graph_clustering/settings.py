@@ -95,6 +95,10 @@ class Params(Solving):
     @model_validator(mode="after")
     def _can_be_solved(self) -> Params:
         self.options()
+        if self.loss != "square":
+            raise ValueError(
+                "loss: kl has no barycentres here, which k-means needs; allowed: square (kl: graph_classification)"
+            )
         return self
 
 

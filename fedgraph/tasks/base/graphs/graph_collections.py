@@ -84,6 +84,26 @@ def fold(labels: np.ndarray, num_folds: int, validation: float, root: int, name:
     return Split(np.sort(order[held:]), np.sort(order[:held]), np.sort(test))
 
 
+def own_parts(shares: Shares, num_folds: int, validation: float, root: int, name: str, seed: int) -> Split:
+    """Every client keeps about 1/``num_folds`` of its own graphs to test and a share ``validation`` to choose, at random (Jin &
+    Chen, §4: 10 % and 20 %). ``ScenarioError`` where clients hold so few graphs that nobody tests or nobody trains.
+    """
+    test, held, rest = [], [], []
+    for client, members in enumerate(shares.members):
+        order = seeds.generator(root, "own parts", name, seed, client).permutation(members)
+        asked, choosing = round(order.size / num_folds), round(validation * order.size)
+        test.append(order[:asked])
+        held.append(order[asked : asked + choosing])
+        rest.append(order[asked + choosing :])
+    train, validated, tested = (np.sort(np.concatenate(parts)) for parts in (rest, held, test))
+    if not train.size or not tested.size:
+        raise ScenarioError(
+            f"{name}: of {len(shares.members)} clients none holds graphs enough to keep 1/{num_folds} of them for a test; "
+            "allowed: fewer clients, fewer folds, or held_out: folds"
+        )
+    return Split(train, validated, tested)
+
+
 @dataclass(frozen=True, eq=False)
 class Dealt:
     """partition: each client's graphs as one block-diagonal graph. order: int64 [graphs], the graphs in client order.
