@@ -84,7 +84,7 @@ class GromovOptions:
         if self.max_iterations < 1 or min(self.restarts, self.kicks) < 0 or not self.tolerance >= 0.0:
             raise ValueError("max_iterations must be at least 1, restarts, kicks and tolerance not negative")
         if self.by_pot and (self.restarts or self.kicks or self.start != "product"):
-            raise ValueError(f"solver {self.solver!r} is one descent from the product, without restarts")
+            raise ValueError(f"solver {self.solver!r} is a plain reference: one descent from the product")
 
     @property
     def by_pot(self) -> bool:

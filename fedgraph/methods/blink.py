@@ -2,7 +2,7 @@
 
     list     node i says of every other node whether it is a neighbour, each answer flipped with probability 1/(e^{ε_a} + 1)
     degree   deg(i) + Laplace(1/ε_d)
-    graph    a prior from the degrees, a posterior from both answers about a pair (``learning.links.degree_prior``)
+    graph    a prior from the degrees, a posterior from both answers about a pair (``learning.degree_prior``)
 
 ``links: hard`` keeps pairs that are more likely linked than not, ``hybrid`` so many of the likeliest as are expected, weighted.
 A graph convolutional network is trained on that. Below ε of about 3 the hard guess has hardly an edge: the network is then one
@@ -25,8 +25,8 @@ from pydantic import Field
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.learning import degree_prior
 from fedgraph.learning.layers import gcn
-from fedgraph.learning.links import degree_prior
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.propagation.aggregation import require_simple
 from fedgraph.methods import base

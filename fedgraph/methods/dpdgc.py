@@ -28,10 +28,10 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.late import torch
+from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
 from fedgraph.learning.layers.models import Layout, logits
-from fedgraph.learning.layers.sparse import FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers import public_training as public
-from fedgraph.learning.optimisers.dp_training import Descended
+from fedgraph.learning.optimisers.descents import Descended
 from fedgraph.learning.propagation.aggregation import placed
 from fedgraph.methods import base
 from fedgraph.methods.base.node_caps import descent_of

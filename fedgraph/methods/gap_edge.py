@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.learning.baselines.fitting import HopNetwork
+from fedgraph.learning.baselines.shapes import HopNetwork
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.propagation.aggregation import hop, unit_length
 from fedgraph.methods import base

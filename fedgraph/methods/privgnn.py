@@ -28,7 +28,7 @@ from pydantic import Field
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.fitting import Shape
+from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import unit_rows
 from fedgraph.learning.optimisers.descents import poisson_mask

@@ -29,7 +29,7 @@ def by_autograd(stage: staged.Stage, vector: np.ndarray, xs: list[DenseMatrix], 
             continue
         theta = torch.tensor(vector, requires_grad=True)
         *bases, (head, bias) = stage.parts(theta)
-        units = torch.cat([torch.selu(x.rows[[i]] @ w + b) for x, (w, b) in zip(xs, bases, strict=True)], dim=1)
+        units = torch.cat([torch.selu(x.forward[[i]] @ w + b) for x, (w, b) in zip(xs, bases, strict=True)], dim=1)
         out = torch.nn.functional.normalize(units, dim=1) @ head + bias
         torch.nn.functional.cross_entropy(out, torch.tensor([label])).backward()
         assert theta.grad is not None
@@ -63,9 +63,9 @@ def test_a_hopeless_row_counts_as_zero() -> None:
     stage = STAGES[1]
     xs, vector, labels = given(stage, 5, 0), parameters(stage, 0), np.array([0, 1, 2, 0, 1])
     for x in xs:
-        x.rows[2] = 3e38  # its activations overflow
+        x.forward[2] = 3e38  # its activations overflow
     found = staged.clipped_gradient_sum(stage, vector, xs, torch.tensor(labels), 0.5)
-    others = [DenseMatrix(np.delete(x.rows.numpy(), 2, axis=0)) for x in xs]
+    others = [DenseMatrix(np.delete(x.forward.numpy(), 2, axis=0)) for x in xs]
     assert np.allclose(found, staged.clipped_gradient_sum(stage, vector, others, torch.tensor([0, 1, 0, 1]), 0.5), atol=1e-6)
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
-from fedgraph.learning.links import degree_prior
+from fedgraph.learning import degree_prior
 from fedgraph.methods import blink
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.neighbour_sums import Degrees

@@ -12,7 +12,7 @@ import torch
 
 from fedgraph import plugins
 from fedgraph.federation.rounds import Outcome
-from fedgraph.learning.layers import sparse
+from fedgraph.learning.layers import matrices
 from fedgraph.methods.base import kinds
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph
@@ -25,7 +25,7 @@ HAS_GPU = torch.cuda.is_available()
 def trained_on(device: str, name: str, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> tuple[Outcome, float | None]:
     """(what the first situation of the method gives there, accuracy where it names classes)."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: device == "cuda")
-    assert sparse.device().type == device
+    assert matrices.device().type == device
     method = kinds.method(name)
     plan, partition, asked = planned(name, 0, method.OFFERS.situations[0].trusted[0], graph, 4.0)
     out = trained(plan, partition, SerialRuntime())

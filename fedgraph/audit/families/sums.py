@@ -25,8 +25,7 @@ import scipy.sparse as sp
 
 from fedgraph.audit.bench import Case, Claim, Sampler, sampler
 from fedgraph.audit.closed_form import gaussian
-from fedgraph.learning.sampling.neighbour_sampling import bounded
-from fedgraph.learning.sampling.stable_cap import weighted
+from fedgraph.learning.sampling import bounded, weighted
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise

@@ -2,67 +2,24 @@
 
 The vector holds every parameter and every running statistic of batch norm. Adam's moments are arguments and results, so
 training that is cut into rounds is the same, bit for bit, as training in one go: step t names its own stream of dropout.
-``Shape`` and ``HopNetwork`` are records that every run can read and write: torch is imported by what computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import device, seed_torch, sum_rows, unit_rows
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
     from fedgraph.learning.baselines.networks import Network
-
-SHORT = ("logistic", "mlp", "gcn", "gat", "sage", "gcn-jk", "appnp", "gprgnn")
-PREFIX = "torch_geometric.nn."
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a network is built from. arguments: keyword arguments of a dotted name. dropout: of hidden layers.
-
-    columns: every column of the input is brought to mean 0 and variance 1, by the rows that train.
-    """
-
-    model: str
-    num_features: int
-    num_classes: int
-    hidden: int = 64
-    dropout: float = 0.5
-    input_dropout: float = 0.0
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    columns: bool = False
-
-
-def require_short(model: str, arguments: Mapping[str, Any]) -> None:
-    """``ValueError`` unless the model is one of ``SHORT``, and has no arguments."""
-    if model not in SHORT:
-        raise ValueError(f"allowed: ceiling, {', '.join(SHORT)}, or a class by its dotted name, such as {PREFIX}GAT")
-    if arguments:
-        raise ValueError(f"arguments are for a class by its dotted name, such as {PREFIX}GAT; {model} takes none")
-
-
-@dataclass(frozen=True, eq=False)
-class HopNetwork:
-    """Trained on hops 0 … ``depth``, of ``widths`` columns each. parameters: flat float32 (``gap_networks``)."""
-
-    widths: tuple[int, ...]
-    hidden: int
-    num_classes: int
-    parameters: np.ndarray
-
-    @property
-    def depth(self) -> int:
-        return len(self.widths) - 1
-
 
 Built = TypeVar("Built", bound="torch.nn.Module")
 

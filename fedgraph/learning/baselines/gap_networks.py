@@ -17,8 +17,8 @@ from torch import nn
 from torch.nn import functional
 
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.fitting import HopNetwork
 from fedgraph.learning.baselines.networks import sparse_rows
+from fedgraph.learning.baselines.shapes import HopNetwork
 from fedgraph.learning.layers.matrices import device, unit_rows
 from fedgraph.types import Graph
 

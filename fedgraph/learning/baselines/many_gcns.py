@@ -21,8 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.baselines import many_gcns_dense
-from fedgraph.learning.baselines.fitting import Progress, Shape, Steps
+from fedgraph.learning.baselines.fitting import Progress, Steps
 from fedgraph.learning.baselines.many_gcns_kernels import train, without_gradient
+from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import device, seed_torch, unit_rows
 from fedgraph.learning.propagation.walks import symmetric_with_loops

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.baselines.fitting import Progress, Shape, Steps, update
+from fedgraph.learning.baselines.fitting import Progress, Steps, update
+from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import to_torch
 

@@ -26,7 +26,7 @@ from torch.nn import functional
 
 from fedgraph.learning.baselines import along_edges
 from fedgraph.learning.baselines.along_edges import with_products
-from fedgraph.learning.baselines.fitting import PREFIX, Shape
+from fedgraph.learning.baselines.shapes import PREFIX, Shape
 from fedgraph.learning.layers.matrices import device, to_torch
 
 _SHAPE = {  # what may be asked without making the dense matrix

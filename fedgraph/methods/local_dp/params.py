@@ -2,7 +2,8 @@
 must not learn it, on which assumptions.
 """
 
-from typing import Annotated, Literal, Self
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -105,6 +106,10 @@ class Params(EmbedderSettings):
     )
     rectify: bool = Field(False, description="the server makes multi-bit embeddings unbiased before it compares them")
     promised_degree: int | None = Field(None, ge=1, description="promised maximum degree: multi-bit-node then protects a node")
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Without own ε where nobody has one: what names the noise stays what it was."""
+        return [(k, v) for k, v in super().__repr_args__() if k != "client_epsilons" or v is not None]
 
     @property
     def protects(self) -> bool:

@@ -28,7 +28,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.fitting import Shape
+from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.learning.late import torch
 from fedgraph.methods import base
 from fedgraph.methods.base.offers import Convolutions

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.baselines.fitting import PREFIX, Scaling, Shape, require_short
+from fedgraph.learning.baselines.fitting import Scaling
+from fedgraph.learning.baselines.shapes import PREFIX, Shape, require_short
 
 CEILING = "ceiling"
 ENOUGH, MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.fitting import Shape
+from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.methods.base import Inbox, Plan, State
 from fedgraph.methods.nonprivate import choice
 from fedgraph.methods.nonprivate.choice import Best, Tried

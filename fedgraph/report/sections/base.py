@@ -113,7 +113,14 @@ def build_sections(records: Records, notice: str | None) -> Section:
     )
 
 
-def describe_solver(facts: Sequence[SolverFacts]) -> list[str]:
+SOLVERS = {
+    "fast": "conditional gradient",
+    "pot": "POT's conditional gradient",
+    "proximal": "POT's proximal point algorithm",
+}
+
+
+def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]) -> list[str]:
     """How sure the discrepancies of a table are, and where each pair's is kept."""
     every = [f.solved for f in facts if f.solved is not None and f.solved.pairs]
     found = {f.file or str(i): f for i, f in enumerate(every)}  # seeds may share a table
@@ -121,7 +128,10 @@ def describe_solver(facts: Sequence[SolverFacts]) -> list[str]:
         return []
     pairs, converged = sum(f.pairs for f in found.values()), sum(f.converged for f in found.values())
     share, others = ("all", "") if converged == pairs else (f"{converged:,}", ", the others at the limit of steps")
-    words = [phrase("solver", "converged", pairs=pairs, share=share, others=others)]
+    solver = SOLVERS[str(settings.get("solver", "fast"))]
+    words = [phrase("solver", "converged", solver=solver, pairs=pairs, share=share, others=others)]
+    if settings.get("loss") == "kl":
+        words.append(phrase("solver", "divergence"))
     if all(f.file for f in found.values()):
         words.append(phrase("solver", "files"))
     minima = [f.minima for f in facts if f.minima is not None]

@@ -31,7 +31,7 @@ def build(records: Records, notice: str | None) -> Section:
         f"edges on average; {seeds} seed{'s' if seeds > 1 else ''}. Scores compare clusters with the label of each centre "
         "node, which the simulator knows and the server does not.",
         phrase("graph_clustering", "sizes"),
-        *describe_solver([e.facts_as(GraphClusteringFacts).solver for e in records.entries]),
+        *describe_solver([e.facts_as(GraphClusteringFacts).solver for e in records.entries], records.settings),
         *attacks.describe_attacks(rows, records.among),
     )
     return Section(sentences, (_table(rows),), _figures(records, rows, notice))
@@ -95,6 +95,8 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
             tag = "" if entry.variant == "encoded" else "-" + re.sub("[^A-Za-z0-9]+", "-", entry.variant)
             how = "t-SNE" if records.settings.get("map") == "tsne" else "classical-MDS"
             found.append(_geometry(records.name + tag, entry.epsilon, arrays, how, notice))
+            if "coupling" in arrays:
+                found.append(_matched(records.name + tag, entry.epsilon, arrays, notice))
     return tuple(found)
 
 
@@ -105,16 +107,39 @@ def _encoder(row: Row) -> str:
     return f"{what}, {HOW[facts.how]}"
 
 
+def _budget(epsilon: float) -> tuple[str, str]:
+    """In words, and in names of files."""
+    return ("no encoding", "clear") if math.isinf(epsilon) else (f"ε = {epsilon:g}", f"eps{epsilon:g}")
+
+
+def _matched(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: str | None) -> plots.Figure:
+    """What Gromov-Wasserstein matched: the coupling of the two largest clients, as a matrix and as lines."""
+    what, tag = _budget(epsilon)
+    one, two = arrays["matched"].tolist()
+    coupling = arrays["coupling"]
+    order = np.argsort(coupling @ np.arange(coupling.shape[1]) / coupling.sum(axis=1), kind="stable")
+
+    def paint(axes: list[Axes]) -> None:
+        plots.heatmap(axes[0], coupling[order], f"coupling T of clients {one} and {two}, {what}", [])
+        axes[0].set(xlabel=f"nodes of client {two}", ylabel=f"nodes of client {one}, ordered by what they meet")
+        plots.matching(axes[1], arrays["places_one"], arrays["places_two"], coupling, (f"client {one}", f"client {two}"))
+
+    caption = (
+        f"What Gromov-Wasserstein matched, {what}, first seed: the coupling of the two largest clients. Places are maps of the "
+        "released rows' distances; a line is as dark as the mass that it carries."
+    )
+    return plots.draw(f"{name}-matched-{tag}", caption, 2, paint, notice)
+
+
 def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], how: str, notice: str | None) -> plots.Figure:
     order = np.lexsort((arrays["truth"], arrays["clusters"]))
     edges = np.flatnonzero(np.diff(arrays["clusters"][order])) + 1
-    what = "no encoding" if math.isinf(epsilon) else f"ε = {epsilon:g}"
+    what, tag = _budget(epsilon)
 
     def paint(axes: list[Axes]) -> None:
         plots.heatmap(axes[0], arrays["distances"][np.ix_(order, order)], f"GW distance matrix, {what}", edges.tolist())
         plots.scatter(axes[1], arrays["map"], arrays["clusters"], "clusters (2-D map of the distances)", "cluster")
         plots.scatter(axes[2], arrays["map"], arrays["truth"], "label of the centre node", "class")
 
-    tag = "clear" if math.isinf(epsilon) else f"eps{epsilon:g}"
     caption = f"Pairwise Gromov-Wasserstein discrepancies and their {how} map, {what}, first seed."
     return plots.draw(f"{name}-geometry-{tag}", caption, 3, paint, notice)

@@ -7,7 +7,7 @@ how far nodes of one class keep together.
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from fedgraph.comparison import maps
+from fedgraph.comparison import cluster
 from fedgraph.methods.base import Plan, kinds
 
 MOST_NODES = 1000  # t-SNE of more takes longer than the training
@@ -38,4 +38,4 @@ def node_map(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -
     classes = labels[shown]
     enough = 2 <= np.unique(classes).size < shown.size
     apart = float(silhouette_score(distances, classes, metric="precomputed")) if enough else float("nan")
-    return {"map": maps.tsne(distances, rng).astype(np.float32), "classes": classes.astype(np.int16)}, apart
+    return {"map": cluster.tsne(distances, rng).astype(np.float32), "classes": classes.astype(np.int16)}, apart

@@ -131,7 +131,10 @@ Models = Annotated[list[Annotated[Model, AfterValidator(checker(Row))]], AfterVa
 class Solving(Settings):
     """Settings that every task with Gromov-Wasserstein discrepancies has."""
 
-    solver: Literal["fast", "pot"] = Field("fast", description="fast (compiled), or pot: POT's conditional gradient, at server")
+    solver: Literal["fast", "pot", "proximal"] = Field(
+        "fast", description="fast (compiled), or POT's at the server: pot (conditional gradient), proximal (proximal point)"
+    )
+    loss: Literal["square", "kl"] = Field("square", description="of two distances: square, or kl (divergence, POT's solvers)")
     verify: int = Field(50, ge=0, description="pairs that the server also solves with POT, to compare with ours")
     quality: Literal["fast", "careful"] = Field("fast", description="fast: one descent for each pair; careful: the best of 49")
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem, where quality is fast")
@@ -142,6 +145,6 @@ class Solving(Settings):
         ``ValueError`` where POT is asked for more than one descent, which it does not offer.
         """
         starts, kicks = (RESTARTS, KICKS) if self.quality == "careful" else (self.restarts, 0)
-        if self.solver == "pot" and starts:
-            raise ValueError("solver: pot is one descent from p qᵀ: it needs quality: fast and restarts: 0")
-        return gromov.GromovOptions(solver=self.solver, alpha=alpha, restarts=starts, kicks=kicks)
+        if self.solver != "fast" and starts:
+            raise ValueError(f"solver: {self.solver} is one descent from p qᵀ: it needs quality: fast and restarts: 0")
+        return gromov.GromovOptions(solver=self.solver, loss=self.loss, alpha=alpha, restarts=starts, kicks=kicks)

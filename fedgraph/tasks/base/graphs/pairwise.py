@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fedgraph.comparison import agreement, gromov
+from fedgraph.comparison.bounds import to_nearest
 from fedgraph.comparison.classify import Split
 from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.neighbours import to_nearest
 from fedgraph.comparison.solving import Agreement, SolvedPairs, SolverFacts
-from fedgraph.learning.layers.sparse import device
+from fedgraph.learning.layers.matrices import device
 from fedgraph.tasks.base import Context, Pairs
 
 PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: each chunk packs all that it touches
