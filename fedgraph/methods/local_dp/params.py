@@ -97,9 +97,9 @@ class Params(EmbedderSettings):
     pooled_by: PooledBy = Field("gaussian", description="mechanism of mean and labels: gaussian, multi-bit or response")
     encoder: Encoder = Field("multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none")
     epsilon_rule: Rule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
-    client_epsilons: list[OwnEpsilon] | dict[int, OwnEpsilon] | None = Field(
+    client_epsilons: dict[int, OwnEpsilon] | None = Field(
         None,
-        description="stricter ε of clients' own, at most the row's: one for each in order, or by its number (from 0)",
+        description="stricter ε of clients' own, at most the row's, by the client's number (from 0)",
     )
     bits_per_row: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto", description="entries of each row (or of the matrix) that are sent; auto: max(1, min(h, floor(ε/2.18)))"
@@ -164,16 +164,9 @@ def own_epsilon(params: Params, client: int, num_clients: int, budget: float) ->
     """ε of one client's releases: its own where it states one, else the row's. ``ScenarioError`` for one above the row's, which
     would break the row's promise, and for clients that are not there.
     """
-    given = params.client_epsilons
-    if given is None:
-        return budget
-    own = dict(enumerate(given)) if isinstance(given, list) else given
-    if (isinstance(given, list) and len(given) != num_clients) or not set(own) <= set(range(num_clients)):
-        raise ScenarioError(
-            f"client_epsilons: found {'values for ' if isinstance(given, list) else 'clients '}"
-            f"{len(own) if isinstance(given, list) else sorted(own)}; allowed: one ε for each of the {num_clients} clients, or "
-            f"a map from clients 0 … {num_clients - 1}"
-        )
+    own = params.client_epsilons or {}
+    if not set(own) <= set(range(num_clients)):
+        raise ScenarioError(f"client_epsilons: found clients {sorted(own)}; allowed: 0 … {num_clients - 1}")
     if own.get(client, budget) > budget:
         raise ScenarioError(
             f"client_epsilons: client {client} asks for ε = {own[client]:g} where the row promises ε = {budget:g}; a client's "
