@@ -19,6 +19,7 @@ SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_TO_END_ALONE = 3.0
 MOST_PASSES = 10
 GOODBYE = b"."
+MARK = "FEDGRAPH_DRIVER"  # in the environment of whatever a driver begins, also of what its parents left alone
 
 
 def start() -> subprocess.Popen[bytes] | None:
@@ -26,12 +27,14 @@ def start() -> subprocess.Popen[bytes] | None:
     if not os.path.isdir("/proc/self"):
         return None
     others = [f"{pid}:{when}" for pid, when in family(os.getpid())]
+    os.environ[MARK] = f"{os.getpid()}.{time.monotonic_ns()}"
     command = [sys.executable, "-S", "-E", os.path.abspath(__file__), str(os.getpid()), *others]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def dismiss(dog: subprocess.Popen[bytes], ended: bool = True) -> None:
     """The watchdog ends: where the driver has ``ended`` its runtime itself it kills nothing."""
+    os.environ.pop(MARK, None)
     if dog.stdin is not None:
         with contextlib.suppress(OSError):  # it may be gone already
             dog.stdin.write(GOODBYE if ended else b"")
@@ -63,6 +66,16 @@ def family(*ancestors: int) -> set[tuple[int, int]]:
     while new := {pid for pid, (parent, _) in known.items() if parent in new} - found - set(ancestors):
         found |= new
     return {(pid, known[pid][1]) for pid in found if pid != os.getpid()}
+
+
+def _marked() -> set[tuple[int, int]]:
+    """(process, when it began) of whatever the driver, or what it began, has begun since it is watched; not this process."""
+    found, mark = set(), f"{MARK}={os.environ.get(MARK)}".encode()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+            if mark in file.read().split(b"\0") and (when := began(int(name))) is not None:
+                found.add((int(name), when))
+    return {(pid, when) for pid, when in found if pid != os.getpid()}
 
 
 def _alive(those: set[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -103,7 +116,7 @@ def watch(driver: int, others: set[tuple[int, int]]) -> None:
         ready = bool(select.select([sys.stdin], [], [], SECONDS_BETWEEN_LOOKS)[0])
     if os.read(sys.stdin.fileno(), 1) == GOODBYE:
         return
-    seen |= family(*(pid for pid, _ in _alive(seen)))  # also what was begun since the last look
+    seen |= (family(*(pid for pid, _ in _alive(seen))) | _marked()) - others  # also what was begun since the last look
     time.sleep(SECONDS_TO_END_ALONE)
     for _ in range(MOST_PASSES):  # what is killed may have begun something in its last moment
         left = _alive(seen)
