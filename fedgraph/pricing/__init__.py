@@ -17,7 +17,7 @@ import numpy as np
 
 from fedgraph import plugins
 from fedgraph.errors import PricingError, PrivacyError
-from fedgraph.pricing import documents
+from fedgraph.pricing import costs, documents
 from fedgraph.pricing.base import Asked, Fix, Priced, Quote, Reading, Row, Setting, Unknown
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
@@ -142,7 +142,10 @@ def _read(document: Document) -> Reading:
     """What the system's reader finds in a document."""
     module, _, function = (entries()[document.system].reader or f"{document.system}.read").partition(".")
     found: Reading = vars(plugins.load("pricing.readers", module))[function](document)
-    return found
+    if not (why := document.exchanged()):
+        return found
+    row = found.rows[0]
+    return costs.in_clear(row.unit, row.viewer, why, "leave the library as it is", row.rounds, row.relation)
 
 
 def _quoted(document: Document, target: float | None) -> Quote:

@@ -172,6 +172,18 @@ class Document:
             raise self.error(f"{message}, or answer --given {name}=…", line=call.line, path=call.path)
         return value
 
+    def exchanged(self) -> str:
+        """Why a library may not do what it does elsewhere: the program exchanges one of its functions."""
+        for program in self.answers.programs.values():
+            imported = {name.partition(".")[0] for name in program.names}
+            for name, line in program.replaced.items():
+                if name.partition(".")[0] not in imported:
+                    continue
+                asked = f"Line {line} exchanges {name}: is the same noise still added?"
+                if not self.answers.whether(f"noise kept at line {line}", asked):
+                    return f"line {line} exchanges {name}, and what it does then is not followed"
+        return ""
+
     def altered(self, made: Call | Part, *harmless: str) -> str:
         """Why a mechanism may not be what it was made as: something else of it is set later."""
         name = made.name if isinstance(made, Call) else made.call.name

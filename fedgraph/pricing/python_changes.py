@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_joins import candidates, either, elements, lift, line_of, normal, plain, same, truth
+from fedgraph.pricing.python_joins import candidates, either, elements, is_plain, lift, line_of, normal, plain, same, truth
 from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value
 
 Plain: TypeAlias = Callable[..., Value]
@@ -44,6 +44,9 @@ class Changes:
         self.definitions: list[Function] = []
         self.classes: list[py.Class] = []
         self.skipped: dict[str, None] = {}
+        self.replaced: dict[str, int] = {}  # functions of libraries that the program exchanges, and the line of it
+        self.main: py.Scope | None = None
+        self.repeated: set[ast.AST] = set()  # functions that somebody else calls again and again
 
     def weak(self, before: Value, value: Value, missing: bool, born: py.Stack, node: str | ast.AST) -> Value:
         """What a place holds after an assignment that may not be made, or is made again and again."""
@@ -72,6 +75,8 @@ class Changes:
                     before = each.attributes.get(name, Unresolved(f"{name} before line {line_of(node)}"))
                     each.attributes[name] = self.weak(before, value, False, each.born, name)
                     each.set_at[name] = line_of(node)
+                case py.Name(dotted=dotted) if not is_plain(plain(value)):
+                    self.replaced.setdefault(f"{dotted}.{name}", line_of(node))
                 case py.Scope():
                     self.set_name(each.local, name, value, each.born)
                 case py.Class(scope=scope):

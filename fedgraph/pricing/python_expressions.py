@@ -130,7 +130,10 @@ class Expressions(Objects):
         if isinstance(left, Table) and isinstance(right, Table) and isinstance(node.op, ast.BitOr):
             return Table({**left, **right})
         if isinstance(left, str) or isinstance(right, str):
-            return lift(node, lambda a, b: a + b if len(a) + len(b) < 10_000 else None, left, right)
+            added = isinstance(node.op, ast.Add)
+            return (
+                lift(node, lambda a, b: a + b if len(a) + len(b) < 10_000 else None, left, right) if added else Unresolved(node)
+            )
         found = lift(node, _OPERATORS.get(type(node.op), _power), left, right)
         if isinstance(found, Unresolved) and isinstance(node.op, ast.Mult):
             found.factors = (left, right)

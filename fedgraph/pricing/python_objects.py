@@ -1,6 +1,7 @@
 """The abstract interpreter's objects: attributes, items and calls of them."""
 
 import ast
+import functools
 import math
 from collections.abc import Callable, Mapping
 
@@ -17,7 +18,7 @@ _CONSTANTS = {"math.pi": math.pi, "math.e": math.e, "math.inf": math.inf, "numpy
 _TABLES = ("dict", "SimpleNamespace", "Namespace", "ConfigDict", "EasyDict", "edict", "OrderedDict", "AttrDict", "Munch",
            "DictConfig")  # fmt: skip
 _LISTED: Mapping[str, Callable[[list[Value]], Value]] = {
-    "list": Items, "tuple": Items, "sorted": Items, "reversed": lambda known: tuple(reversed(known)),
+    "list": Items, "tuple": Items, "reversed": lambda known: tuple(reversed(known)),
     "enumerate": lambda known: tuple(enumerate(known)),
 }  # fmt: skip
 _OPENS = ("yaml.safe_load", "yaml.load", "yaml.full_load", "json.load", "json.loads", "tomllib.load", "OmegaConf.load")
@@ -25,6 +26,8 @@ _STARTS: Mapping[str, tuple[str, int, int]] = {  # what starts a function elsewh
     "spawn": ("fn", 0, 1), "start_processes": ("fn", 0, 1), "notebook_launcher": ("function", 0, 1),
     "Process": ("target", 1, 3), "Thread": ("target", 1, 3),
 }  # fmt: skip
+_PATCHES = ("mock.patch", "patch.object", "monkeypatch.setattr")
+_REPEATS = ("map", "starmap", "imap", "reduce", "filter", "scan", "fori_loop", "while_loop", "submit", "apply_async", "partial")
 _HELD = ("get", "items", "keys", "values", "update", "pop", "copy")
 _ENVIRONMENT = ("os.environ.get", "os.getenv", "environ.get", "getenv")
 
@@ -52,10 +55,10 @@ class Objects(Changes):
                 return _CONSTANTS.get(f"{dotted}.{name}", py.Name(f"{dotted}.{name}"))
             case py.Scope(local=local):
                 return local.get(name, Unresolved(node))
-            case Table() as held if name in held or name not in _HELD:
-                return held[name] if name in held else py.Method(held, name, node)
             case inner if name == "__dict__":
                 return py.View(inner)
+            case Table() as held if name in held or name not in _HELD:
+                return held[name] if name in held else py.Method(held, name, node)
             case (Call() | py.Part()) as held if name in held.attributes:
                 return held.attributes[name]
             case inner:
@@ -81,6 +84,8 @@ class Objects(Changes):
     def item(self, owner: Value, key: Value, node: ast.AST) -> Value:
         if isinstance(owner, Table) and isinstance(key, str) and key in owner:
             return owner[key]
+        if isinstance(owner, py.Name) and owner.dotted == "sys.modules" and key == "__main__":
+            return self.main
         known = isinstance(owner, tuple) or (isinstance(owner, Items) and owner.whole)
         if known and isinstance(owner, (Items, tuple)) and isinstance(key, int) and -len(owner) <= key < len(owner):
             return owner[key]
@@ -122,9 +127,13 @@ class Objects(Changes):
         call.line, call.path, call.stack, call.born, call.times = node.lineno, scope.path, self.stack, self.stack, self.times
         call.reached, call.function = self.reached, scope.holds
         self.calls.append(call)
+        if call.dotted.endswith(_PATCHES) and call.args:
+            parts = [v.dotted if isinstance(v, py.Name) else str(v) for v in map(plain, call.args[:2])]
+            self.replaced.setdefault(".".join(parts), call.line)
         if call.name in _STARTS:
             self._start(call, node)
         for value in (*call.args, *call.keywords.values()) if call.dotted not in _LOOKS else ():
+            self.repeated |= {value.node} if call.name in _REPEATS and isinstance(value, Function) else set()
             self.escape(value)
         return call
 
@@ -159,6 +168,9 @@ class Objects(Changes):
             return steps
         if dotted in _LISTED and known is not None:
             return _LISTED[dotted](known)
+        if dotted == "sorted" and known:
+            plainly = not keywords and all(isinstance(v, (int, float)) for v in known)
+            return Items(sorted(known) if plainly else [functools.reduce(either, known)] * len(known))
         if name in _TABLES and "**" not in keywords and all(isinstance(plain(a), Table) for a in args):
             tables = [held for a in args if isinstance(held := plain(a), Table)]
             out = Table({k: v for each in tables for k, v in each.items()} | keywords)

@@ -80,6 +80,7 @@ class Program(Statements):
         except (ValueError, MemoryError) as error:
             raise PricingError(f"{path}:1: not Python: {error}") from None
         self.modules[path.resolve()] = scope = Scope(path)
+        self.main = self.main or scope
         self.block(tree.body, scope)
         return scope, tree
 
@@ -230,4 +231,7 @@ class Program(Statements):
         self.stack = ()
         plain = {k: v for k, v in function.defaults.items() if is_plain(v)}
         said = {k: Assumed(v, (f"{k} = {v!r}, the default of {function.name}",)) for k, v in plain.items()}
+        often = Unresolved(f"as often as {function.name} is called") if function.node in self.repeated else 1
+        self.times, before = often, self.times
         self.results[function.name] = self.enter(function.partial((), said), (), {}, function.node)
+        self.times = before

@@ -230,8 +230,8 @@ class Statements(Expressions):
         if known is None or len(known) > 16:
             self.assign(node.target, Unresolved(node.iter), scope)
             flow = self.loop(node, scope, len(known) if known is not None else ranges[0] if ranges else None)
-            steps = tuple(call.owner for call in self.calls[made:] if call.name in STEPS)
-            self.iterated.append(py.Pass(plain(over), self.times, steps, self.reached))
+            steps = tuple(call for call in self.calls[made:] if call.name in STEPS)
+            self.iterated.append(py.Pass(plain(over), self.times, steps, self.reached, len(self.stack)))
             return flow
         inside, flow = {type(n) for n in ast.walk(node)}, NEXT
         for each in known:

@@ -12,7 +12,8 @@ Items, Table a list and a dictionary; Function, Class, Parser: what the program 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -150,12 +151,26 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """A loop over something. times: how often the loops around it make it. steps: what optimizers step in it."""
+    """A loop over something. times: how often the loops around it make it. steps: of optimizers in it. depth: how many branches
+    and loops it stands in."""
 
     over: Value
     times: Value
-    steps: tuple[Value, ...]
+    steps: tuple[Call, ...]
     reached: bool
+    depth: int
+
+    def steps_of(self, taken: Callable[[Value], bool]) -> Value:
+        """How often it steps with a taken optimizer each time; of branches that exclude each other, the one that steps more."""
+        mine = [step for step in self.steps if taken(step.owner)]
+        if any(kind == "loop" for step in mine for kind, _ in step.stack[self.depth + 1 :]):
+            return Unresolved("as often as a loop inside it runs")
+        stacks = Counter(step.stack for step in mine)
+        most: dict[object, int] = {}
+        for stack, count in stacks.items():
+            place = tuple((kind, words.removeprefix("not ")) for kind, words in stack)
+            most[place] = max(most.get(place, 0), count)
+        return max(1, sum(most.values()))
 
 
 @dataclass(frozen=True, eq=False)

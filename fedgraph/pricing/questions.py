@@ -132,14 +132,14 @@ class Answers:
             named = self._named(name, tuple(numbers), line)
             if len(numbers) == len(found):
                 words = " or ".join(f"{n:g}" for n in numbers)
-                return self.ask(named, f"Which value has {name} (line {line})? The file leaves {words}.", tuple(numbers))
+                return self.ask(named, f"Which value has {name}{_at(line)}? The file leaves {words}.", tuple(numbers))
             inner = next((v for v in found if isinstance(v, (Unresolved, values.Method))), Unresolved("one of several"))
         if isinstance(inner, (int, float)) and not isinstance(inner, bool):
             return float(inner) if math.isfinite(inner) else None
         if inner is None or is_plain(inner):
             return None
         if (answer := self.known(name)) is None and (plausible := PLAUSIBLE.get(normal(name))):
-            question = f"Which value has {name}? The file says {text(inner)} (line {line}), which it does not decide."
+            question = f"Which value has {name}? The file says {text(inner)}{_at(line)}, which it does not decide."
             return self.ask(name, question, plausible)
         return answer
 
@@ -152,14 +152,15 @@ class Answers:
         decided = truth(inner)
         if decided is not None:
             return decided
-        return self.whether(name, f"Is {name} on (line {line})? The file says {text(inner)}.", worst)
+        return self.whether(name, f"Is {name} on{_at(line)}? The file says {text(inner)}.", worst)
 
     def _named(self, name: str, candidates: tuple[float, ...], line: int) -> str:
         before = self.open.get(name)
         return name if before is None or before.values == candidates else f"{name} of line {line}"
 
-    def unused(self) -> list[str]:
-        return sorted(set(self.given) - self.used)
+
+def _at(line: int) -> str:
+    return f" (line {line})" if line else ""
 
 
 def _line(words: str, default: int) -> str:

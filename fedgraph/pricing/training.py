@@ -9,6 +9,7 @@ Zero-out Δ = clip, replace Δ = 2·clip; noise std = multiplier·clip on the su
 """
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,7 +17,7 @@ from typing import Literal
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import RECIPIENT, Cost, Published, Reading, Row
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_joins import holds, lift, plain
+from fedgraph.pricing.python_joins import candidates, holds, lift, plain
 from fedgraph.pricing.python_values import Call, Pass, Unresolved, Value
 from fedgraph.pricing.questions import ASKED, RATES
 from fedgraph.privacy.accounting.accountant import Price
@@ -124,14 +125,18 @@ def passes(document: Document, loaders: Sequence[Value], optimizers: Sequence[Va
     def other(owner: Value) -> bool:
         return isinstance(owner, Call) and not any(holds(owner, each) for each in optimizers)
 
+    def stepped(each: Pass) -> Pass:
+        often = each.steps_of(lambda owner: any(o is mine for o in candidates(plain(owner)) for mine in optimizers))
+        return each if often == 1 else replace(each, times=lift("the steps of its loops", operator.mul, each.times, often))
+
     every = document.program.iterated
     found = [p for p in every if any(holds(p.over, each) for each in loaders)]
     found = [p if _goes_once(p.over, loaders) else replace(p, times=AGAIN) for p in found]
     found = [p for p in found if p.steps] or found
     if not found:  # over something made of a loader, perhaps: how often it has each record is not known
         mine = [p for p in every if not (isinstance(p.over, Call) and p.over.name == "range")]
-        found = [replace(p, times=AGAIN) for p in mine if any(any(holds(o, e) for e in optimizers) for o in p.steps)]
-    return [p for p in found if p.reached and not (p.steps and all(map(other, p.steps)))]
+        found = [replace(p, times=AGAIN) for p in mine if any(any(holds(s.owner, e) for e in optimizers) for s in p.steps)]
+    return [stepped(p) for p in found if p.reached and not (p.steps and all(other(s.owner) for s in p.steps))]
 
 
 def _goes_once(over: Value, loaders: Sequence[Value]) -> bool:

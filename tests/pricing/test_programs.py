@@ -166,3 +166,16 @@ def test_op_boost_costs_what_its_answers_tell(tmp_path: Path) -> None:
     wide = written(tmp_path, {"f.yaml": VERTICAL.format("algo: adjusting, lower_bound: 1, upper_bound: 8, partition_num: 8")})
     alone = total(pricing.price(wide, given=given)) / 3
     assert alone == pytest.approx(op_boost(0, 7, 2.0), rel=1e-9), "parts of one value: the choice of the part is the answer"
+
+
+def test_a_delta_of_one_over_the_batches_is_told(tmp_path: Path) -> None:
+    """As a tutorial of Opacus has it; the number itself is asked."""
+    text = (
+        "import opacus, torch\nloader = torch.utils.data.DataLoader(rows, batch_size=32)\nDELTA = 1.0 / len(loader)\n"
+        "engine = opacus.PrivacyEngine()\nmodel, optimizer, loader = engine.make_private_with_epsilon(module=net, "
+        "optimizer=sgd, data_loader=loader, target_delta=DELTA, target_epsilon=7.5, epochs=3, max_grad_norm=0.1)\n"
+    )
+    (tmp_path / "tutorial.py").write_text(text, encoding="utf-8")
+    quote = pricing.price(tmp_path / "tutorial.py")
+    assert [asked.unknown.name for asked in quote.asked] == ["delta"]
+    assert any("one over the number of batches" in said for said in quote.reading.unprotected)

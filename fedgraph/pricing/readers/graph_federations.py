@@ -70,17 +70,23 @@ def _sgdmf(document: Document, options: Options, held: Options) -> Reading:
     steps, epochs = train.count("local_update_steps", 1), train.raw("batch_or_epoch") == "epoch"
     epsilon, stated = held.positive("epsilon", 4.0), held.delta("delta", 0.5)
     constant = held.positive("constant", 1.0)
+    theta = max(held.number("theta", -1.0, least=-1.0) or 0.0, 1.0)
     held.without_price(["R"])
     held.finish()
     if stated is None or stated <= 0:
         raise held.error("delta", "delta: a number in (0, 1) is needed")
     share = document.ask("batch share", min(1.0, batch / users) if batch and users else None)
     at, visits = min(stated, 1e-5), 1 / share if epochs else max(1.0, math.ceil(steps * share) / steps / share)  # as counted
-    mu = epsilon * math.sqrt(visits / (share * constant * math.log(1 / stated))) / document.louder
-    why = f"a rating may be in a batch of every pass, μ = {mu:.4g} in all, read at δ = {at:g}: δ = {stated:g} would let that "
+    small = max(1.0, 4 * math.sqrt(2) / (batch or 64.0))  # a batch of fewer than six ratings moves by more than R^1.5
+    mu = small * epsilon * math.sqrt(visits / (share * constant * math.log(1 / stated))) / document.louder
+    why = f"a rating may be in a batch of every pass, μ = {mu / theta:.4g} in all, read at δ = {at:g}: δ = {stated:g} would "
     claim = Published(epsilon, stated, "total", f"sgdmf.epsilon and sgdmf.delta = {stated:g}")
-    row = Row("rating", "replace", SERVER, costs.gaussian(1 / mu), 1, at, f"{why}share of runs fail")
-    return Reading((row,), (claim,), ("a user with several ratings",), tuple(options.rest), (document.words["sgdmf order"],),
+    rows = [Row("rating", "replace", SERVER, costs.gaussian(theta / mu), 1, at, f"{why}let that share of runs fail")]
+    if theta > 1:
+        all_of = f"a user with at most theta = {theta:g} ratings, to which the data have to be cut; μ = {mu:.4g} in all"
+        rows.insert(0, Row("user", "replace", SERVER, costs.gaussian(1 / mu), 1, at, all_of))
+    open_ = "a user with several ratings" if theta == 1 else f"a user with more than {theta:g} ratings"
+    return Reading(tuple(rows), (claim,), (open_,), tuple(options.rest), (document.words["sgdmf order"],),
                    {"sgdmf.epsilon": epsilon / document.louder}, people=users)  # fmt: skip
 
 

@@ -18,13 +18,14 @@ from fedgraph.pricing import costs, training
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, no_claim
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_joins import lift, plain
-from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value
+from fedgraph.pricing.python_joins import candidates, elements, holds, lift, plain
+from fedgraph.pricing.python_values import Call, Choice, Method, Unresolved, Value
 from fedgraph.pricing.questions import RATES, text
 from fedgraph.pricing.training import Training
 
 EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
 PRIVATIZERS = ("gaussian_privatizer",)
+BY_HAND = ("grad", "value_and_grad", "apply_updates", "apply_gradients")  # what trains without a plan
 
 
 def read(document: Document) -> Reading:
@@ -189,31 +190,81 @@ def _plan(document: Document, call: Call) -> Reading:
     known = set(entries()["jax_privacy"].calls["BandMFConfig"].split()) - {"*"}
     for name in set(call.keywords) - known - {"**"}:
         raise document.error(f"BandMFConfig: unknown option {name!r}; allowed: {', '.join(sorted(known))}", line=call.line)
-    strategy = plain(call.get("strategy"))
-    bands = float(len(strategy)) if isinstance(strategy, list) else 1.0
-    if call.held("num_bands") is not None and not isinstance(strategy, list):
-        bands = document.need(call, "num_bands", least=1.0)
+    changed = next((c for c in document.made("replace", "asdict") if any(holds(v, call) for v in c.args)), None)
+    if changed is not None:
+        raise document.error(f"{changed.name} changes BandMFConfig; write its options where it is made", line=changed.line)
+    bands, unused = _bands(document, call), _unused(document, call)
+    if unused:
+        return costs.in_clear("example", RECIPIENT, unused, "pass clipped sums through the plan's noise_addition_transform")
     calibrated = next((c for c in document.made("calibrate")), None)
     epsilon = document.number(calibrated, "epsilon") if calibrated else None
     delta, people = document.number(calibrated, "delta") if calibrated else None, document.number(call, "num_examples")
-    multiplier = document.number(call, "noise_multiplier") if call.held("noise_multiplier") is not None else None
+    given = document.number(call, "noise_multiplier") if call.held("noise_multiplier") is not None and not calibrated else None
     truncated = call.held("truncated_batch_size") is not None
-    if truncated and (bands > 1 or multiplier is None):
+    if truncated and (bands > 1 or given is None):
         message = "not priced: truncated_batch_size with several bands, or without noise_multiplier; write the one it found"
         raise document.error(message, line=call.line)
-    if multiplier is None:
-        if epsilon is None or delta is None or epsilon <= 0 or not 0 < delta < 1:
-            message = "BandMFConfig needs noise_multiplier, or calibrate(epsilon=…, delta=…), as numbers"
-            raise document.error(message, line=call.line)
+    if given is None and (epsilon is None or delta is None or epsilon <= 0 or not 0 < delta < 1):
+        message = "BandMFConfig needs noise_multiplier, or calibrate(epsilon=…, delta=…), as numbers"
+        raise document.error(message, line=call.line)
+    iterations, expected = (document.need(call, name, above=0.0) for name in ("iterations", "expected_participations"))
+    rate, poisson = expected * bands / iterations, _by_the_plan(document, call)
+    if not 0 < rate <= 1 or (given or 0.0) < 0:
+        raise document.error(f"expected_participations·num_bands/iterations = {rate:g} is no rate in (0, 1]", line=call.line)
+    ran = _ran(document, iterations)
+    if given is None and poisson and ran == int(iterations):
         claim = Published(epsilon, delta, "total", "BandMFConfig.calibrate")
         return training.calibrated(document, claim, document.words["calibrated"], "epsilon", people=people)
-    iterations, expected = (document.need(call, name, above=0.0) for name in ("iterations", "expected_participations"))
-    rate, steps = expected * bands / iterations, math.ceil(iterations / bands)
-    if not 0 < rate <= 1 or multiplier < 0:
-        raise document.error(f"expected_participations·num_bands/iterations = {rate:g} is no rate in (0, 1]", line=call.line)
+    steps = math.ceil((ran or iterations) / bands)
+    noise = given if given is not None else costs.noise_for(epsilon or 0.0, delta or 0.0, rate, math.ceil(iterations / bands))
     several = f"{bands:g} bands: per unit {steps} Poisson-sampled Gaussians of this multiplier." if bands > 1 else ""
+    how = "" if poisson else document.words["cut"]
     return training.reading(document, Training(
-        multiplier, sampling="fixed" if truncated else "poisson", rate=rate, steps=steps, delta=delta, people=people,
-        published=no_claim("a plan with its noise multiplier; ε comes from its dp_event"),
-        order=tuple(filter(None, (several, document.words["truncated"] if truncated else ""))),
+        noise, sampling="shuffled" if not poisson else "fixed" if truncated else "poisson", rate=rate, steps=steps,
+        delta=delta, people=people, published=no_claim("a plan with its noise multiplier; ε comes from its dp_event"),
+        order=tuple(filter(None, (several, how, document.words["truncated"] if truncated else ""))),
     ))  # fmt: skip
+
+
+def _bands(document: Document, call: Call) -> float:
+    """The bands of a plan: the length of its strategy, or ``num_bands`` of ``default``."""
+    strategy = plain(call.get("strategy"))
+    inner = plain(strategy.args[0]) if isinstance(strategy, Call) and strategy.name in ("array", "asarray") else strategy
+    if (known := elements(inner)) is not None:
+        return float(len(known))
+    if strategy is not None:
+        return max(1.0, document.ask("bands of the strategy", None, text(strategy)))
+    return document.need(call, "num_bands", least=1.0) if call.held("num_bands") is not None else 1.0
+
+
+def _of_the_plan(value: Value, call: Call) -> bool:
+    """Whether a value is a plan, its configuration, or a part of either."""
+    inner = plain(value)
+    if isinstance(inner, Method) or (isinstance(inner, Call) and inner.name in ("make", "calibrate")):
+        return _of_the_plan(inner.owner, call)
+    return any(each is call for each in candidates(inner))
+
+
+def _uses(document: Document, call: Call) -> set[str]:
+    """The parts of a plan that the program calls, and ``?`` where something else gets it whole."""
+    made = [c for c in document.calls if c.reached and c.name not in ("make", "calibrate", "print")]
+    parts = {c.owner.name for c in made if isinstance(c.owner, Method) and _of_the_plan(c.owner, call)}
+    parts |= {c.name for c in made if _of_the_plan(c.owner, call)}
+    given = [plain(v) for c in made for v in (*c.args, *c.keywords.values()) if _of_the_plan(v, call)]
+    return parts | {v.name if isinstance(v, Method) else "?" for v in given}
+
+
+def _unused(document: Document, call: Call) -> str:
+    """Why a loop by hand adds no noise of the plan."""
+    trained, uses = document.made(*BY_HAND), _uses(document, call)
+    if not trained or uses & {"?", "noise_addition_transform"}:
+        return ""
+    return f"line {trained[0].line} trains, and nothing passes through noise_addition_transform of the plan of line {call.line}"
+
+
+def _by_the_plan(document: Document, call: Call) -> bool:
+    """Whether batches are drawn as the plan counts; asked of a loop by hand that draws its own."""
+    uses = _uses(document, call)
+    if not document.made(*BY_HAND) or uses & {"?", "batch_selection_strategy"} or document.made("CyclicPoissonSampling"):
+        return True
+    return bool(document.ask("poisson sampling", None, call))

@@ -4,6 +4,7 @@ What its accountants and its adaptive clipping are worth: ``docs/how_deployed_no
 """
 
 import math
+import re
 from dataclasses import dataclass
 
 from scipy.optimize import brentq
@@ -64,6 +65,10 @@ def read(document: Document) -> Reading:
         inside = [c for c in document.made("step") if _within(c.owner, call)]
         optimizer: list[Call | Part] = [part for part in call.parts.values() if part.index == 1]
         reason = next((why for part in [call, *optimizer] if (why := document.altered(part, *HARMLESS))), "")
+        backward, stepped = document.made("backward"), document.made("step", "fit")
+        asked = f"Line {call.line} makes the model private, and nothing steps with its optimizer: does it train?"
+        if backward and not stepped and not document.answers.whether("private optimizer steps", asked):
+            reason = f"line {backward[0].line} computes gradients, and no optimizer of make_private steps: no noise"
         if beside is not None:
             reason = f"line {beside.line} steps with the optimizer given to make_private, not with the one it returns: no noise"
         elif other := _other_optimizer(document, call):
@@ -144,6 +149,9 @@ def _one(document: Document, call: Call) -> Reading:
     secure = engine is not None and plain(engine.get("secure_mode")) is True
     unprotected: tuple[str, ...] = () if secure else (words["insecure"],)
     unprotected += (words["counted"],) if spread is not None else ()
+    deltas = [call.held("target_delta"), *(c.get("delta") for c in document.made("get_epsilon"))]
+    batches = [text(d) for d in deltas if re.search(r"1(\.0*)? / len\(\w*load\w*\)", text(d))]
+    unprotected += (f"δ = {batches[0]} {words['delta of batches']}",) if batches else ()
     run = Run(call, poisson, visits, tuple(seen), spread, unprotected)
     noise, accountant = plain(call.get("noise_multiplier")), plain(engine.get("accountant")) if engine else None
     if call.name == "make_private_with_epsilon":

@@ -76,6 +76,14 @@ def _python(document: Document) -> Reading:
     if trained and not models and not any(holds(value, call) for value in trained for call in calls):
         reason = f"{calls[0].name} (line {calls[0].line}) is made, and another optimizer trains: training is in clear"
         return costs.in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer")
+    compiled: dict[tuple[int, str], list[bool]] = {}
+    for made in document.made("compile"):
+        of_this = compiled.setdefault((id(made.owner), made.dotted), [])
+        of_this.append(any(holds(made.get("optimizer", 0), call) for call in calls))
+    for private in compiled.values():
+        if any(private) and not private[-1]:
+            reason = "the model is compiled again with another optimizer after the private one: training is in clear"
+            return costs.in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer, once")
     found = [_one(document, call, statements[0] if statements else None) for call in calls]
     return training.several(found * training.times(document, calls, "private model"), "private model")
 

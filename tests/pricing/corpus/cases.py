@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from tests.pricing.corpus import truths
 from tests.pricing.corpus.truths import INF
 
+Edits = list[tuple[str, str]]
+
 
 @dataclass(frozen=True)
 class Case:
@@ -89,6 +91,12 @@ def app(name: str, group: int, truth: float, client: str = CLIENT, server: str =
 def changed(text: str, old: str, new: str) -> str:
     assert old in text, old
     return text.replace(old, new)
+
+
+def edited(text: str, edits: Edits) -> str:
+    for old, new in edits:
+        text = changed(text, old, new)
+    return text
 
 
 def flower_mods() -> list[Case]:
