@@ -169,8 +169,9 @@ class Objects(Changes):
         if dotted in _LISTED and known is not None:
             return _LISTED[dotted](known)
         if dotted == "sorted" and known:
-            plainly = not keywords and all(isinstance(v, (int, float)) for v in known)
-            return Items(sorted(known) if plainly else [functools.reduce(either, known)] * len(known))
+            numbers = [v for v in known if isinstance(v, (int, float))]
+            plainly = not keywords and len(numbers) == len(known)
+            return Items(sorted(numbers) if plainly else [functools.reduce(either, known)] * len(known))
         if name in _TABLES and "**" not in keywords and all(isinstance(plain(a), Table) for a in args):
             tables = [held for a in args if isinstance(held := plain(a), Table)]
             out = Table({k: v for each in tables for k, v in each.items()} | keywords)
