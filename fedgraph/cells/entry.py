@@ -141,7 +141,7 @@ def from_json(stored: Mapping[str, object]) -> Entry:
     """Inverse of ``to_json``.
 
     Raises:
-        ValueError: for a field that is missing or of another type.
+        ValueError: for a field that is missing or of another type, or an accuracy that is no share.
     """
     lines, facts, protection = (stored.get(name) for name in ("ledger", "facts", "protection"))
     world = stored.get("world")
@@ -155,7 +155,10 @@ def from_json(stored: Mapping[str, object]) -> Entry:
         "ledger": tuple(json.dumps(line, separators=(",", ":")) for line in whole),
     }
     plain = {name: value for name, value in stored.items() if name != "cell"}
-    return TypeAdapter(Entry).validate_python(plain | read)
+    entry = TypeAdapter(Entry).validate_python(plain | read)
+    if (share := entry.metrics.get("accuracy", 0.0)) < 0 or share > 1:
+        raise ValueError(f"its accuracy is {share:g}; allowed: 0 to 1")
+    return entry
 
 
 def read_file(file: Path) -> dict[str, object]:

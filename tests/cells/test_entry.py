@@ -60,6 +60,11 @@ def test_what_is_no_entry_is_refused(change: dict[str, object]) -> None:
         from_json(to_json(PLAIN) | change)
 
 
+def test_an_accuracy_that_is_no_share_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"its accuracy is 2; allowed: 0 to 1"):
+        from_json(to_json(replace(PLAIN, metrics={"accuracy": 2.0})))
+
+
 def test_the_facts_of_another_task_are_no_answer() -> None:
     with pytest.raises(TypeError, match="Facts, not ParticipationFacts"):
         PLAIN.facts_as(ParticipationFacts)
