@@ -16,7 +16,7 @@ pair: ε_a + 2ε_d. Everything after the releases is post-processing.
 Edges between clients, where the graph is dealt to several, are dropped: nobody reports them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -104,26 +104,28 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     """Answers and degrees of every client; refuses what does not fit into memory, from public numbers alone."""
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError("blink needs public features and labels: set the task's protocol: transductive")
+    if facts.membership.cut_edges_shared:
+        raise ScenarioError("blink asks about pairs within a client: write cut_edges: dropped")
     needed = degree_prior.BYTES_PER_PAIR * max(facts.sizes.clients) ** 2 / 1e9
     if params.links != "none" and needed > params.memory_gb:
         raise ScenarioError(
             f"blink looks at all pairs of {max(facts.sizes.clients)} nodes and needs about {needed:.3g} GB (memory_gb: "
             f"{params.memory_gb:g}); use method: gap_edge, which does not, or raise memory_gb"
         )
-    split = _split(params, budget)
+    split, relation, several = _split(params, budget), Relation.EDGE_UNDIRECTED, facts.sizes.num_clients > 1
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.FEATURES_LABELS_PUBLIC,
         Assumption.UNTUNED,
         Assumption.SPLIT_PUBLIC,
-        *base.derived_assumptions(facts, Relation.EDGE_UNDIRECTED, edges_private=True),
+        *base.setting_assumptions(replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED), relation),
     )
     return base.Plan(
         method="blink",
         params=params,
         facts=facts,
         guarantee=Guarantee(
-            Protection(Relation.EDGE_UNDIRECTED, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False
+            Protection(relation, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False
         ),
         schedule=base.Schedule(
             rounds=1,

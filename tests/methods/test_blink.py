@@ -12,10 +12,10 @@ from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.learning import degree_prior
 from fedgraph.methods import blink
-from fedgraph.methods.base import Budget
+from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.neighbour_sums import Degrees
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
@@ -102,6 +102,51 @@ def test_one_edge_moves_degrees_by_two(library: Graph) -> None:
         bound.enforce(whole[:-1])
     with pytest.raises(PrivacyError):
         bound.sensitivity_l1(Relation.NODE_ZERO_OUT)
+
+
+class Tapped:
+    """A desk that keeps what meets the noise."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.bounds = {release.path: release.bound for release in plan.schedule.releases}
+        self.met: list[tuple[str, np.ndarray]] = []
+
+    def release(self, path: str, value: np.ndarray) -> np.ndarray:
+        self.met.append((path, self.bounds[path].enforce(value)))
+        return value
+
+
+@pytest.mark.parametrize("reports", ["both", "one"])
+def test_what_meets_the_noise_is_what_is_priced(library: Graph, reports: str) -> None:
+    """Over neighbouring graphs: every cell that changes costs ε_a, every unit of a degree ε_d; together the stated ε."""
+    plan, partition, _ = planned(library, 2.0, reports=reports)
+    whole, worst = partition.subgraphs[0], 0.0
+    for one, two in np.argwhere(np.triu(whole.graph.adjacency.toarray(), 1))[::60]:
+        adjacency = whole.graph.adjacency.toarray()
+        adjacency[one, two] = adjacency[two, one] = 0
+        gone = dataclasses.replace(whole, graph=dataclasses.replace(whole.graph, adjacency=sp.csr_array(adjacency)))
+        desks = [Tapped(plan), Tapped(plan)]
+        for desk, held in zip(desks, (whole, gone), strict=True):
+            blink.client(plan, blink.prepare(plan, held), {}, 0, None, desk)  # type: ignore[arg-type]
+        loss = 0.0
+        for (path, here), (_, there) in zip(desks[0].met, desks[1].met, strict=True):
+            if path == "degrees":
+                loss += plan.made.split.degree * np.abs(here - there).sum()
+            else:
+                loss += plan.made.split.answer * len({*map(tuple, here)} ^ {*map(tuple, there)})
+        worst = max(worst, loss)
+    assert worst == pytest.approx(plan.provable().epsilon, rel=1e-9) == pytest.approx(2.0)
+
+
+def test_several_clients_are_part_of_what_is_assumed(library: Graph) -> None:
+    """Who holds which node is public, and read by the server; an edge between two clients is reported by none."""
+    _, facts, _ = placed(SITUATION, Trust.OWN_CLIENT, library)
+    derived = dataclasses.replace(facts, membership=dataclasses.replace(facts.membership, from_edges=True))
+    stated = blink.plan(blink.Params(), derived, Budget(1, 1e-5)).guarantee.protection.assumptions
+    assert {Assumption.MEMBERSHIP_FROM_EDGES, Assumption.CLIENTS_DISJOINT} <= set(stated)
+    shared = dataclasses.replace(facts, membership=dataclasses.replace(facts.membership, cut_edges="protected"))
+    with pytest.raises(ScenarioError, match="cut_edges: dropped"):
+        blink.plan(blink.Params(), shared, Budget(1, 1e-5))
 
 
 def test_answers_are_flipped_as_often_as_they_are_priced(library: Graph) -> None:

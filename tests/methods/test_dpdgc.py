@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, sensit
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Subgraph
 from tests.methods.test_situations import placed, trained
 
 SITUATION = dpdgc.OFFERS.situations[0]
@@ -53,6 +54,31 @@ def test_an_edge_turns_two_rows(library: Graph) -> None:
         for relation in (Relation.NODE_ZERO_OUT, Relation.EDGE_DIRECTED):
             with pytest.raises(PrivacyError):
                 sensitivity_l2(bound, relation)
+
+
+def test_neighbouring_graphs_stay_within_what_is_declared(library: Graph) -> None:
+    """Through the client, at steep parameters: one edge moves the released rows by nearly 2, and gradients by at most 4 clips."""
+    plan, partition, _ = planned(library, 1.0, steps=3)
+    whole, rng = partition.subgraphs[0], np.random.default_rng(1)
+    shape = dpdgc.start(plan, rng).model["parameters"].shape
+    model = {"parameters": (300 * rng.normal(size=shape)).astype(np.float32)}
+    bounds = {release.path: release.bound for release in plan.schedule.releases}
+
+    def met(held: Subgraph, round_: int) -> np.ndarray:
+        desk = SimpleNamespace(release=lambda path, value: bounds[path].enforce(value()))
+        (found,) = dpdgc.client(plan, dpdgc.prepare(plan, held), model, round_, None, desk).values()  # type: ignore[arg-type]
+        return np.asarray(found, dtype=np.float64)
+
+    moved = [0.0, 0.0]
+    for one, two in np.argwhere(np.triu(whole.graph.adjacency.toarray(), 1))[:40]:
+        adjacency = whole.graph.adjacency.toarray()
+        adjacency[one, two] = adjacency[two, one] = 0
+        gone = dataclasses.replace(whole, graph=dataclasses.replace(whole.graph, adjacency=sp.csr_array(adjacency)))
+        for place, round_ in enumerate((0, 3)):
+            moved[place] = max(moved[place], float(np.linalg.norm(met(whole, round_) - met(gone, round_))))
+    declared = [sensitivity_l2(bound, Relation.EDGE_UNDIRECTED) for bound in bounds.values()]
+    assert 0 < moved[0] <= declared[0]
+    assert 1.9 < moved[1] <= declared[1]
 
 
 @pytest.mark.parametrize("path", ["gradient", "rows"])
