@@ -237,7 +237,9 @@ def describe(graph: Graph | GraphCollection) -> str:
     else:
         what = "nodes" if graph.names.one == "node" else f"{graph.names.one}s as rows"
         counts = f"{graph.num_nodes:,} {what}, {graph.num_edges:,} edges, {graph.num_features:,} features"
-    return f"{graph.name}: {counts}, {graph.num_classes} classes ({graph.provenance.source}: {graph.provenance.detail})"
+    source, detail = graph.provenance.source, graph.provenance.detail
+    told = detail if detail.startswith(f"{source} ") else f"{source}: {detail}"
+    return f"{graph.name}: {counts}, {graph.num_classes} classes ({told})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -168,7 +168,8 @@ def _summary(out: Path, content: page.Content, notes: Sequence[str], screen: Scr
     for sentence in content.opening[:MOST_SENTENCES]:
         screen.print(sentence)
     left = len(content.opening[MOST_SENTENCES:]), len(notes[MOST_NOTES:])
-    more = "".join(f", {many} more {what}" for many, what in zip(left, ("sentences", "notes"), strict=True) if many)
+    kinds = zip(left, ("sentence", "note"), strict=True)
+    more = "".join(f", {many} more {what}{'s' if many > 1 else ''}" for many, what in kinds if many)
     screen.print(f"every table{more}: fedgraph show --all {out}\nreport: {out / 'report.html'}")
 
 

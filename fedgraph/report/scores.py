@@ -44,7 +44,7 @@ class Score:
     only where these are equal (data set, metric, protocol, split, and what is public unless it is the usual). trust: whom
     its guarantee needs to be trusted. mean: NaN where the row has no number. deviation:
     None for one seed.
-    provable: the largest ε over seeds of everything that is released. verdict: of the attack, see ``attacks.Verdict``.
+    provable: the largest ε over seeds of everything that is released. verdict: of the attack, see ``report.attacks.Verdict``.
     private: whether anything computed from private data is released at all. status: ``ok``, or why there is no number.
     """
 

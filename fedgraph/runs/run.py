@@ -130,7 +130,7 @@ class Run:
         """One row by its name.
 
         Args:
-            row: The anchor of the row, its name (with `` · `` and its trust), or a part of its anchor that only one row has.
+            row: The anchor of the row, its name (with `` · `` and its trust), or a part of either that only one row has.
 
         Returns:
             The row with its mean, deviation, provable ε and anchor.
@@ -140,7 +140,7 @@ class Run:
         """
         scores = self.answered.scores
         found = [s for s in scores if row in (s.anchor, s.name, f"{s.name} · {s.trust.value}")]
-        found = found or [s for s in scores if row and row in s.anchor]
+        found = found or [s for s in scores if row and (row in s.anchor or row in s.name)]
         exact = [s for s in found if s.anchor == row]
         if len(exact) == 1 or len(found) == 1:
             return self._chosen((exact or found)[0])

@@ -92,7 +92,7 @@ def computed(
 
     Args:
         begun: gives the engine; it is waited for.
-        spread: see ``scenario.RuntimeSettings``.
+        spread: see ``scenario.read.RuntimeSettings``.
         is_up: whether nobody would have to wait for the engine. Until then the driver is a curator: cells that are alone, on
             light data, are computed in a thread of its own, and the last of them goes on beside the engine.
     """

@@ -57,7 +57,7 @@ def test_an_edge_turns_two_rows(library: Graph) -> None:
 
 
 def test_neighbouring_graphs_stay_within_what_is_declared(library: Graph) -> None:
-    """Through the client, at steep parameters: one edge moves the released rows by nearly 2, and gradients by at most 4 clips."""
+    """Through the client, at steep parameters: an edge moves the released rows by nearly 2, gradients by at most 4 clips."""
     plan, partition, _ = planned(library, 1.0, steps=3)
     whole, rng = partition.subgraphs[0], np.random.default_rng(1)
     shape = dpdgc.start(plan, rng).model["parameters"].shape

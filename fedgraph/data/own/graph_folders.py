@@ -118,7 +118,10 @@ def _read(folder: Path, owner: str, label: str, found: Found, prefix: str) -> No
         with found.faults.gathering():
             graphs = _labelled(raw, graphs, label, found)
     elif kind in ("tables", "pairs"):
-        raise DataError(f"{folder}: {LABELS} is missing; allowed: a table with the columns graph, label")
+        raise DataError(
+            f"{folder}: {LABELS} is missing; allowed: a table with the columns graph, label (a folder with {NODES} is a "
+            "collection of graphs; for one graph call that file features.csv)"
+        )
     found.graphs += [replace(graph, owner=owner or graph.owner, name=prefix + graph.name) for graph in graphs]
     found.checksums |= {prefix + name: digest for name, digest in raw.checksums.items()}
 
