@@ -149,7 +149,7 @@ def read_people(data: object, reading: Mapping[str, object], labelled: bool = Tr
             raise DataError(f"{data}: a collection of graphs; allowed: one graph of people")
         return found
     rules = {key: value for key, value in reading.items() if key in ColumnRules.model_fields}
-    return objects.graph_of(data, "people", columns=rules, labelled=labelled)
+    return objects.graph_of(data, "people", str(reading.get("label") or "") or None, rules, labelled)
 
 
 def without_rows(plan: Plan, state: State) -> tuple[Plan, State]:

@@ -45,11 +45,12 @@ class SavedRun:
         return score_rows(self.rows)
 
     def find(self, name: str) -> Row:
-        """The row whose anchor this is, or the only one called so or whose anchor contains it; ``DataError`` otherwise."""
+        """The row with this anchor, or the only one called so or whose anchor or name contains it; ``DataError`` otherwise."""
         anchors = {row_anchor(row): row for row in self.rows}
         if name in anchors:
             return anchors[name]
         near = [s.anchor for s in self.scores if s.name == name] or [a for a in anchors if name in a]
+        near = near or [s.anchor for s in self.scores if name in s.name]
         if len(near) == 1:
             return anchors[near[0]]
         shown = ", ".join((near or list(anchors))[:6])

@@ -8,6 +8,7 @@ import pytest
 
 import fedgraph
 from fedgraph.models.model import Model
+from fedgraph.report.saved_run import load_run
 
 COUNT = 300
 
@@ -41,3 +42,13 @@ def test_newcomers_are_read_on_the_scale_of_the_training(model: Model) -> None:
     people, edges = table(1, 1000)
     told = model.predict((people.drop(columns="y"), edges), people="own")
     assert (told == people["y"].to_numpy()).mean() > 0.85
+
+
+def test_a_row_called_by_its_method_is_fitted_on_tables_whose_label_has_a_name(tmp_path: Path) -> None:
+    people, edges = table(0, 0)
+    named, bounds = people.rename(columns={"y": "job"}), {"bounds": {"age": [0, 110], "income": [0, 1e9]}}
+    rows = [{"method": "label_hop", "label": "neighbours"}]
+    run = fedgraph.compare((named, edges), rows, [8], protocol="asking", label="job", columns=bounds, out=tmp_path / "run")
+    model = run.score("label_hop").fit((named, edges), columns={**bounds, "label": "job"})
+    assert model.classes_.tolist() == ["old", "young"]
+    assert load_run(tmp_path / "run").find("label_hop").head.method == "label_hop"
