@@ -203,35 +203,36 @@ def _weigh(packed, a, b, supply, demand, alpha, linear):  # type: ignore[no-unty
 
 
 @compiled(nan=False)
+def _cut(memory, n, m):  # type: ignore[no-untyped-def]
+    """Views of ``memory`` for n and m points: supply, demand, orders of rows and of columns, linear, ``descend``'s space."""
+    buffers, trees, lines, orders, _, _ = memory
+    cost = buffers[0, : n * m].reshape((n, m))
+    w = buffers[1, : n * m].reshape((n, m))
+    w_vertex = buffers[2, : n * m].reshape((n, m))
+    half = buffers[3, : n * m].reshape((n, m))
+    linear = buffers[4, : n * m].reshape((n, m))
+    tree = trees[: 6 * (n + m)].reshape((6, n + m))
+    space = (cost, w, w_vertex, half, tree, lines[2, : n + m], lines[3, : n + m])
+    return lines[0, :n], lines[1, :m], orders[0, :n], orders[1, :m], linear, space
+
+
+@compiled(nan=False)
 def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  # type: ignore[no-untyped-def]
     """The best of the ``tries`` (first start, restarts, kicks) of spaces a and b, a the smaller: (F, iterations, converged).
 
     memory: ``solve_all``'s arrays. With keep, ``room`` [n, m] receives the coupling.
     """
     names, point_at, matrix_at, distances, weights, products, _, _, order, own, widest, _ = packed
-    buffers, trees, lines, orders, best_tree, best_flow = memory
     a0 = point_at[a]
     b0 = point_at[b]
     n = point_at[a + 1] - a0
     m = point_at[b + 1] - b0
     c = distances[matrix_at[a] : matrix_at[a + 1]].reshape((n, n))
     d = distances[matrix_at[b] : matrix_at[b + 1]].reshape((m, m))
-    supply = lines[0, :n]
-    demand = lines[1, :m]
-    row_order = orders[0, :n]
-    column_order = orders[1, :m]
-    linear = buffers[4, : n * m].reshape((n, m))
+    supply, demand, row_order, column_order, linear, space = _cut(memory, n, m)
+    tree, flow, dual = space[4], space[5], space[6]
+    best_tree, best_flow = memory[4], memory[5]
     largest = _weigh(packed, a, b, supply, demand, alpha, linear)
-    tree = trees[: 6 * (n + m)].reshape((6, n + m))
-    space = (
-        buffers[0, : n * m].reshape((n, m)),
-        buffers[1, : n * m].reshape((n, m)),
-        buffers[2, : n * m].reshape((n, m)),
-        buffers[3, : n * m].reshape((n, m)),
-        tree,
-        lines[2, : n + m],
-        lines[3, : n + m],
-    )
     stop = (limits[0], limits[1], limits[2], 1e-14 * (largest + widest[a] * widest[b]))
     p, q = weights[a0 : a0 + n], weights[b0 : b0 + m]
     cp, dq = products[a0 : a0 + n], products[b0 : b0 + m]
@@ -242,8 +243,8 @@ def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  
         mode = start if attempt == 0 else RANDOM if attempt <= restarts else KICKED
         if mode == KICKED:
             tree[:] = best_tree[:, : n + m]
-            space[5][:] = best_flow[: n + m]
-            state = kick(tree, space[5], space[6], n, state)
+            flow[:] = best_flow[: n + m]
+            state = kick(tree, flow, dual, n, state)
         elif mode == RANDOM:
             random_orders(seed, attempt, names[a], names[b], row_order, column_order)
         else:
@@ -256,7 +257,7 @@ def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  
         )  # fmt: skip
         if kicks > 0 and found[0] <= best[0] + 1e-12 * (own[a] + own[b]):
             best_tree[:, : n + m] = tree
-            best_flow[: n + m] = space[5]
+            best_flow[: n + m] = flow
         if found[0] < best[0]:
             best = found
             if keep and attempt > 0:
