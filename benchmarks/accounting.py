@@ -14,6 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 
 import dp_accounting as dp
@@ -40,6 +41,10 @@ def timed(function: Callable[[], float]) -> tuple[float, float]:
 
 def sampled(sigma: float, rate: float, steps: int) -> dp.DpEvent:
     return dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(sigma)), steps)
+
+
+def epsilon(event: Event) -> float:
+    return price(event, 1e-5).epsilon
 
 
 def library(event: dp.DpEvent, delta: float, relation: dp.NeighboringRelation = ADD) -> float:
@@ -98,12 +103,7 @@ def prices() -> list[bool]:
         ("Gaussian + Laplace + Poisson", mixed, mixed_library, ADD),
     ]
     return [
-        compare(
-            f"price: {name}",
-            lambda e=mine: price(e, 1e-5).epsilon,
-            lambda e=other, r=relation: library(e, 1e-5, r),
-            "dp_accounting PLD",
-        )
+        compare(f"price: {name}", partial(epsilon, mine), partial(library, other, 1e-5, relation), "dp_accounting PLD")
         for name, mine, other, relation in cases
     ]
 
@@ -140,10 +140,8 @@ def opacus() -> list[bool]:
     return [
         compare(
             f"price: Poisson σ={sigma} q={rate} T={steps}",
-            lambda s=sigma, q=rate, t=steps: (
-                price(Repeated(PoissonGaussian(s, q, touched_rows=1, replaced=False), t), 1e-5).epsilon
-            ),
-            lambda s=sigma, q=rate, t=steps: prv(s, q, t, 1e-5),
+            partial(epsilon, Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps)),
+            partial(prv, sigma, rate, steps, 1e-5),
             "Opacus PRV",
         )
         for sigma, rate, steps in ((1.5, 0.05, 800), (1.0, 0.01, 2000))

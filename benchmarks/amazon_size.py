@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from fedgraph import runtime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Context
+from fedgraph.tasks.base.node_settings import Params
 from fedgraph.types import Graph, Provenance
 
 NODES, EDGES, CLASSES, WIDTH, FILLED = 1_790_731, 80_966_832, 10, 100, 10
@@ -82,7 +83,7 @@ def measured(name: str, share: float) -> dict[str, Any]:
     ready, before = time.process_time() - began, _peak()
     protocol, method = CELLS[name]
     given = {"trust": ["curator"], "epsilons": [8.0], "methods": [method], "protocol": protocol}
-    params = node_classification.Params(**given)
+    params = Params(**given)
     context = Context("amazon-size", graph.name, graph, root=1, seeds=1, runtime=runtime.start("serial"))
     began = time.process_time()
     (cell,) = node_classification.cells(params, context)
@@ -90,7 +91,7 @@ def measured(name: str, share: float) -> dict[str, Any]:
     return {
         "cell": name, "nodes": graph.num_nodes, "edges": graph.num_edges, "data_cpu_s": round(ready, 1),
         "cpu_s": round(time.process_time() - began, 1), "data_gb": round(before, 2), "peak_gb": round(_peak(), 2),
-        "epsilon": outcome.epsilon_provable, "rounds": outcome.facts["rounds"],
+        "epsilon": outcome.epsilon_provable, "rounds": outcome.facts.rounds,
     }  # fmt: skip
 
 

@@ -13,7 +13,6 @@ import argparse
 import csv
 import math
 import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -117,4 +116,4 @@ def _append(path: Path, campus: str, found: Scores) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

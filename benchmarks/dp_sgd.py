@@ -62,7 +62,7 @@ def torch_step(x: torch.Tensor, y: torch.Tensor) -> Callable[[], None]:
 
     def step() -> None:
         adam.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), y).backward()
+        torch.autograd.backward(torch.nn.functional.cross_entropy(model(x), y))
         adam.step()
 
     return step
@@ -77,7 +77,7 @@ def sparse_torch_step(features: sp.csr_array, y: torch.Tensor) -> Callable[[], N
     def step() -> None:
         adam.zero_grad()
         hidden = torch.relu(torch.sparse.mm(x, parts[0]) + parts[1])
-        torch.nn.functional.cross_entropy(hidden @ parts[2].T + parts[3], y).backward()
+        torch.autograd.backward(torch.nn.functional.cross_entropy(hidden @ parts[2].T + parts[3], y))
         adam.step()
 
     return step
@@ -98,7 +98,7 @@ def opacus_step(x: torch.Tensor, y: torch.Tensor) -> Callable[[], None] | None:
 
     def step() -> None:
         private.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), y).backward()
+        torch.autograd.backward(torch.nn.functional.cross_entropy(model(x), y))
         private.step()
 
     return step

@@ -64,7 +64,7 @@ def peer(name: str, package: str, python: str | None, args: argparse.Namespace, 
         print(f"{name}: left out; {python} cannot import it ({last})", file=sys.stderr)
         return None
     ours("clients", args, files)
-    return run([python, str(Path(__file__).with_name(f"federation_{name}.py")), str(files), str(args.rounds)], name)
+    return run([python, "-m", f"benchmarks.federation_{name}", str(files), str(args.rounds)], name)
 
 
 def differences(files: Path) -> dict[str, float]:

@@ -28,6 +28,7 @@ from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.matrices import unit_rows
 from fedgraph.learning.propagation.walks import symmetric_with_loops
 from fedgraph.methods import features
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.runtime.base import blocks
 from fedgraph.runtime.process import use_one_thread
 from fedgraph.types import Partition, Subgraph
@@ -85,7 +86,6 @@ def one_client(model: Gcn, vector: torch.Tensor, x: torch.Tensor, hat: torch.Ten
 
 def fedgraph(given: work.Workload, count: int, engine: str, workers: int, files: Path) -> dict[str, Any]:
     """As a run does it."""
-    rounds.IN_FLIGHT = 1  # so that the first round has ended, and nothing else has begun, when the clock starts
     clock, began = Clock(), time.monotonic()
     plan = given.plan
     state = server.begin(Job("start", 0, ("start",), plan))
@@ -153,13 +153,14 @@ def _plain_features(given: work.Workload) -> Callable[[np.ndarray], np.ndarray]:
     """Each client's clipped gradient sum with its own share of noise; the parameters stay where they are."""
     plan, rng = given.plan, np.random.default_rng(0)
     held = [features.prepare(plan, s) for s in given.partition.subgraphs]
-    made, std = plan.made, plan.schedule.releases[0].mechanism.std
+    made, noise = plan.made, plan.schedule.releases[0].mechanism
+    assert isinstance(noise, GaussianNoise)
 
     def step(vector: np.ndarray) -> np.ndarray:
         total = np.zeros(vector.size)
         for own in held:
             total += clipped_gradient_sum(made.layout, vector, own.x, own.labels, made.clip)
-            total += rng.normal(0, std, vector.size)
+            total += rng.normal(0, noise.std, vector.size)
         return vector
 
     return step

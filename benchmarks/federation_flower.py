@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from federation_peer import RATE, STEPS, Run
 from flwr.client import Client, ClientApp, NumPyClient
 from flwr.common import Context, ndarrays_to_parameters, parameters_to_ndarrays
 from flwr.server import ServerApp, ServerAppComponents, ServerConfig
 from flwr.server.strategy import FedAvg
 from flwr.simulation import run_simulation
+
+from benchmarks.federation_peer import RATE, STEPS, Run
 
 ASKED = "FEDERATION_FLOWER"  # in the environment, for Ray's processes: folder and rounds
 
@@ -85,7 +86,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     os.environ[ASKED] = "\n".join(sys.argv[1:3])
-    os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent)  # Ray's processes import this file by its name
-    from federation_flower import main as begin
+    os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent.parent)  # Ray's processes import this file by its name
+    from benchmarks.federation_flower import main as begin
 
     begin()

@@ -7,11 +7,12 @@ import sys
 import time
 from pathlib import Path
 
-import federation_meter as meter
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
+
+from benchmarks import federation_meter as meter
 
 STEPS, RATE, HIDDEN = 3, 0.1, 16
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from federation_peer import RATE, STEPS, Run
 from pfl.aggregate.simulate import SimulatedBackend
 from pfl.aggregate.weighting import WeightByDatapoints
 from pfl.algorithm.base import NNAlgorithmParams
@@ -18,6 +17,8 @@ from pfl.data.sampling import get_user_sampler
 from pfl.hyperparam import NNTrainHyperParams
 from pfl.metrics import Metrics
 from pfl.model.pytorch import PyTorchModel
+
+from benchmarks.federation_peer import RATE, STEPS, Run
 
 run = Run()
 

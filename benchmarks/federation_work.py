@@ -14,6 +14,7 @@ from fedgraph import data, seeds
 from fedgraph.errors import FedgraphError
 from fedgraph.methods import features, nonprivate
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes
+from fedgraph.methods.nonprivate.params import Params
 from fedgraph.partition import ego, uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition, Provenance
@@ -87,7 +88,7 @@ def workload(name: str, clients: int, rounds: int) -> Workload:
     if name == "features":
         plan: Plan[Any, Any] = features.plan(features.Params(steps=rounds), facts, Budget(1.0, 1e-5))
     else:
-        settings = nonprivate.Params(
+        settings = Params(
             model="gcn", hidden=HIDDEN, dropout=0, validation=0, local_epochs=STEPS, client_optimiser="sgd", refit=False,
             weight_decay=0, learning_rate=RATE, rounds=rounds,
         )  # fmt: skip

@@ -36,6 +36,7 @@ from fedgraph.learning.layers.matrices import to_torch, unit_rows
 from fedgraph.learning.propagation.walks import symmetric_with_loops
 from fedgraph.methods import nonprivate
 from fedgraph.methods.base import NOTHING_DERIVED, Budget, Membership, Plan, PublicFacts, PublicPart, Sizes
+from fedgraph.methods.nonprivate.params import Params
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.process import use_one_thread
@@ -103,7 +104,7 @@ def plan_of(graph: Graph, partition: Partition, hidden: int, count: int) -> Plan
         Membership(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"), PublicPart("nothing"),
         NOTHING_DERIVED, colluders=1,
     )  # fmt: skip
-    settings = nonprivate.Params(
+    settings = Params(
         model="gcn", hidden=hidden, dropout=0, validation=0, local_epochs=1, client_optimiser="sgd", refit=False,
         weight_decay=0, learning_rate=RATE, rounds=count,
     )  # fmt: skip
@@ -127,7 +128,7 @@ class Clock:
 
 def ours(partition: Partition, plan: Plan[Any, Any]) -> tuple[np.ndarray, float]:
     """(parameters, processor seconds of all rounds but the first) as a run does it."""
-    rounds.IN_FLIGHT, clock = 1, Clock()
+    clock = Clock()
     with runtime.start("serial", 1) as pool:
         shared = pool.share("partition", partition)
         done = rounds.run(pool, shared, plan, 0, ("start",), ("start",), rounds.Prefixes(), clock.round_done)
@@ -149,7 +150,7 @@ def loop(partition: Partition, plan: Plan[Any, Any], hidden: int, count: int) ->
     for number in range(count):
         total = torch.zeros_like(vector)
         for x, hat, labels in held:
-            parts = [p.view(s) for p, s in zip(vector.split([math.prod(s) for s in shapes]), shapes, strict=True)]
+            parts = [p.view(s) for p, s in zip(torch.split(vector, [math.prod(s) for s in shapes]), shapes, strict=True)]
             b0, w0, b1, w1 = (p.clone().requires_grad_() for p in parts)
             scores = hat @ (torch.relu(hat @ (x @ w0.T) + b0) @ w1.T) + b1
             found = torch.autograd.grad(functional.cross_entropy(scores, labels), (b0, w0, b1, w1))

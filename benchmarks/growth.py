@@ -26,6 +26,7 @@ from fedgraph.data.base.block_model import BlockModel, generate
 from fedgraph.methods.base import kinds
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Context
+from fedgraph.tasks.base.node_settings import Params
 from fedgraph.types import Provenance
 
 CLASSES, DEGREE, CLIENTS = 8, 4, (4, 16, 64)
@@ -37,7 +38,7 @@ def measured(method: str, nodes: int, edges: int, clients: int = 1, settings: di
     trust = next(t for t in situation.trusted if (t.value == "curator") == (clients == 1))
     model = BlockModel((nodes // CLASSES,) * CLASSES, edges, 1000, 0.6, 10, 3, 2 * edges / nodes, topic_share=0.25)
     graph = generate(model, "grown", 0, Provenance("synthetic", "grown"))
-    params = node_classification.Params(
+    params = Params(
         trust=[trust.value],
         epsilons=[8.0],
         methods=[{"method": method, **(settings or {})}],
@@ -60,9 +61,10 @@ def grown(method: str, sizes: list[int]) -> dict[str, list[list[float]]]:
     offers = kinds.method(method)
     measured(method, 800, 800 * DEGREE)  # what only the first cell does (imports, compilation) is no growth
     found: dict[str, list[list[float]]] = {}
-    point = lambda axis, size, *rest, **more: found.setdefault(axis, []).append(  # noqa: E731
-        [size, *measured(method, *rest, **more).values()]
-    )
+
+    def point(axis: str, size: float, nodes: int, edges: int, clients: int = 1, settings: dict[str, int] | None = None) -> None:
+        found.setdefault(axis, []).append([size, *measured(method, nodes, edges, clients, settings).values()])
+
     for nodes in sizes:
         point("nodes", nodes, nodes, DEGREE * nodes)
     if len(sizes) == 1:
@@ -74,8 +76,9 @@ def grown(method: str, sizes: list[int]) -> dict[str, list[list[float]]]:
         for clients in CLIENTS:
             point("clients", clients, middle, DEGREE * middle, clients)
     name = next((name for name in ("steps", "epochs") if name in offers.Params.model_fields), None)
-    for rounds in (30, 60, 120) if name else ():
-        point("rounds", rounds, middle, DEGREE * middle, settings={name: rounds})
+    if name is not None:
+        for rounds in (30, 60, 120):
+            point("rounds", rounds, middle, DEGREE * middle, settings={name: rounds})
     return found
 
 

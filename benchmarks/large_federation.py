@@ -110,7 +110,7 @@ def measured(name: str, trust: str, share: float, real: bool, epsilon: float) ->
         "cell": name, "trust": trust, "campuses": len(graph.owner_names), "nodes": graph.num_nodes,
         "edges": graph.num_edges,
         "data_cpu_s": round(ready, 1), "cpu_s": round(time.process_time() - began, 1), "data_gb": round(before, 2),
-        "peak_gb": round(_peak(), 2), "epsilon": outcome.epsilon_provable, "rounds": outcome.facts["rounds"],
+        "peak_gb": round(_peak(), 2), "epsilon": outcome.epsilon_provable, "rounds": outcome.facts.rounds,
         "accuracy": round(outcome.metrics["accuracy"], 3),
     }  # fmt: skip
 

@@ -103,7 +103,7 @@ def learnt(graph: Graph, norm: Norm, seed: int) -> Network:
         hidden = functional.dropout(torch.relu(spread @ (rows @ parts[0]) + parts[1]), DROPPED)
         loss = functional.cross_entropy((spread @ (hidden @ parts[2]) + parts[3])[known], target)
         steps.zero_grad()
-        loss.backward()
+        torch.autograd.backward(loss)
         steps.step()
     first, second, third, last = (p.detach().numpy().astype(np.float64) for p in parts)
     return Network((first, second, third, last), norm)

@@ -15,7 +15,6 @@ import argparse
 import csv
 import math
 import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -47,8 +46,10 @@ def answers(graph: str, args: argparse.Namespace) -> dict[tuple[str, float], lis
         {"method": "label_hop", "label": "hop"},
         {"method": "label_hop", "label": "rows", "label_epsilon": 0},
     ]
-    ceiling = {"method": "nonprivate", "label": "ceiling", "model": "ceiling", "among": ["logistic"], "epsilons": ["inf"]}
-    methods += [ceiling] if args.ceiling else []
+    if args.ceiling:
+        methods.append(
+            {"method": "nonprivate", "label": "ceiling", "model": "ceiling", "among": ["logistic"], "epsilons": ["inf"]}
+        )
     where = {"task": "node_classification", "protocol": "asking", "trust": ["curator"]}
     tasks = [{**where, "epsilons": args.epsilons, "methods": methods}]
     engine = {"engine": "serial"}
@@ -97,4 +98,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.pagerank_oracle import published_loop
 from fedgraph import data
 from fedgraph.learning.propagation.walks import approximate_pagerank
+from fedgraph.types import Graph
 
 
 def main() -> None:
@@ -24,6 +25,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="runs of the compiled code; the median counts")
     args = parser.parse_args()
     graph = data.load("coauthor/physics", when_unavailable="synthetic", seed=0)
+    assert isinstance(graph, Graph)
     print(f"{graph.name}: {graph.num_nodes} nodes, {graph.num_edges} edges ({graph.provenance.source})")
     sources = np.random.default_rng(0).choice(graph.num_nodes, args.sources, replace=False)
     seconds = []

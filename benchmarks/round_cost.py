@@ -70,7 +70,7 @@ def compiled(rounds: int, floats: int) -> tuple[float, float, float]:
     """As ``led``; and what the actors use while they wait for as long as their rounds took."""
     actor: Callable[..., Any] = ray.remote(Party).options(num_cpus=0).remote
     parties = [actor(), actor()]
-    hub = ray.remote(Hub).options(num_cpus=0).remote(parties)
+    hub: Any = ray.remote(Hub).options(num_cpus=0).remote(parties)
     found: tuple[float, float] = ray.get(hub.led.remote(rounds, floats))
     before = meter.cpu_seconds()
     time.sleep(found[1])
@@ -97,13 +97,13 @@ def main() -> None:
             before = meter.cpu_seconds()
             time.sleep(calls[1])
             idle = (meter.cpu_seconds() - before, calls[1])
-            *graph, waits = compiled(asked.rounds, floats)
+            took, wall, waits = compiled(asked.rounds, floats)
             found = {
                 "serial": plain,
                 "calls": calls,
                 "calls, waiting": idle,
-                "graph": graph,
-                "graph, waiting": (waits, graph[1]),
+                "graph": (took, wall),
+                "graph, waiting": (waits, wall),
             }
             words = [f"{name} {1e3 * a / asked.rounds:.2f} ({1e3 * b / asked.rounds:.2f})" for name, (a, b) in found.items()]
             print(f"{floats:>8} floats: {', '.join(words)}", flush=True)

@@ -15,8 +15,9 @@ import argparse
 import logging
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -169,7 +170,7 @@ def people(name: str, seed: int = 0, num: int = PEOPLE) -> tuple[pd.DataFrame, p
 
 
 def compared(
-    nodes: pd.DataFrame, edges: pd.DataFrame, methods: list[object], epsilons: list[float], num: int
+    nodes: pd.DataFrame, edges: pd.DataFrame, methods: Sequence[str | Mapping[str, Any]], epsilons: list[float], num: int
 ) -> dict[str, float]:
     """``method ε`` → mean accuracy over seeds, through the public interface."""
     columns = {"text": "one-hot"}
@@ -180,7 +181,7 @@ def compared(
         seeds=num,
         protocol="asking",
         columns=columns,
-        name="people",  # type: ignore[arg-type]
+        name="people",
     )
     return {f"{row['method']} {row['epsilon']:g}": float(row["mean"]) for row in run.table().to_dict("records")}
 
