@@ -196,7 +196,7 @@ def proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions)
     slope = share * ot.gromov.gwggrad(*fixed, np.outer(p, q)) + (1.0 - share) * costs
     step = max(PROXIMAL_STEP * float(np.ptp(slope)), PROXIMAL_STEP * 1e-9 * float(np.abs(slope).max()), 1e-300)
     steps = min(options.max_iterations, PROXIMAL_STEPS)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(divide="ignore"):  # entries of a coupling may be 0, and their logarithm −∞
         warnings.filterwarnings("ignore", message="Sinkhorn did not converge")  # nor need it: a few inner steps are enough
         plan, log = ot.gromov.entropic_fused_gromov_wasserstein(
             costs, c, d, p, q, loss, step, symmetric=True, alpha=share, max_iter=steps, tol=1e-7, solver="PPA", log=True,

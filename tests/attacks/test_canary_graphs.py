@@ -100,7 +100,7 @@ def test_graphs_of_one_client_have_coins_of_their_own(training: str) -> None:
     given = graph_classification.Params(methods=[model], epsilons=[8.0], max_graphs=20, folds=3, attack={"guesses": [0.2]})
     cell = next(c for c in graph_classification.cells(given, here) if c.method == "local_dp")
     made, dealt, _ = graph_classification._planned(given, cell, here)
-    found = attack.measure([0.2], made, cell, here, dealt.partition)
+    found = attack.measure_updates([0.2], made, cell, here, dealt.partition)
     assert 0 <= found.epsilon <= made.provable().epsilon
     of_the_colluder = len(made.made.sizes[-1])
     assert found.attack.counts[0][0] == 20 - of_the_colluder, "also where ten clients are each clipped as one"

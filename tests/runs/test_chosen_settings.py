@@ -119,7 +119,6 @@ REFUSED = {
         "{method: features, epsilons: [0.05], select: {over: {steps: [2]}, among: 900, shape: 10}}",
         "does not pay for a choice",
     ),
-    "sampled": ("{method: dpar, sampled: 0.5, select: {over: {epochs: [2]}}}", "without a secret sample"),
 }
 
 

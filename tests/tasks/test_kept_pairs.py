@@ -68,10 +68,10 @@ def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) ->
         assert np.array_equal(kept["steps"], reference.iterations)
     assert facts.solved.pairs == 190
     assert 0 < facts.solved.converged == reference.converged.sum() < 190
-    (words,) = describe_solver([facts, facts])
+    (words,) = describe_solver([facts, facts], {})
     assert "of 190 pairs" in words, "one table of two seeds counts once"
     assert f"{reference.converged.sum()} ended by the tolerance, the others" in words
-    assert not describe_solver([SolverFacts()])
+    assert not describe_solver([SolverFacts()], {})
 
 
 def test_only_the_same_question_has_the_same_name() -> None:

@@ -10,14 +10,14 @@ from fedgraph.partition import ego
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import graph_clustering
 from fedgraph.tasks.base import Context
-from fedgraph.tasks.graph_clustering import clients
+from fedgraph.tasks.graph_clustering.clients import centres_of, without_labels_of
 from fedgraph.types import Graph
 
 
 def test_centres_are_hidden_from_every_client(library: Graph) -> None:
     whole = ego.split(library, ego.Params(clients=80, hops=1), seeds.generator(0, "egos"))
-    centres = clients.centres_of(whole)
-    hidden = clients.without_labels_of(whole, centres)
+    centres = centres_of(whole)
+    hidden = without_labels_of(whole, centres)
     for before, after in zip(whole.subgraphs, hidden.subgraphs, strict=True):
         asked = np.isin(after.nodes, centres)
         assert (after.graph.labels[asked] == -1).all()
