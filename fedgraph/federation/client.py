@@ -12,7 +12,7 @@ from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
 from fedgraph.federation.participation import Stale
 from fedgraph.federation.secure.client import Board, hide, merge_boards
 from fedgraph.methods.base import Plan, Streams, block_path, client_path, kinds
-from fedgraph.privacy.desk import Desk, Released, summed
+from fedgraph.privacy.desk import Desk, Released, alternatives, summed
 from fedgraph.privacy.ledger import account_name
 from fedgraph.privacy.lines import Line, Release, fewest_lines
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
@@ -152,7 +152,7 @@ def _run_client(client: int, held: Held, job: Job, model: Model, round_: int, bo
             job.plan.schedule.of_client(client),
             streams.generator("noise"),
             earlier=lambda before: streams_of(before).generator("noise"),
-            released=_kept(_digests, job.key).setdefault(client, {}),
+            released=_kept(_digests, job.key).setdefault(client, alternatives(job.taken, client)),
             scale=scale,
         )
         released = method.client(job.plan, kept[client], model, round_, streams, desk)

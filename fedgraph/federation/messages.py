@@ -26,7 +26,8 @@ class Job:
 
     key: names the workspace a worker keeps. stream, fingerprint: name its random streams. attendance: who answers in which
     round; None where all do. masks: how sums are hidden; None where their secrecy is simulated. starts: names the stream of
-    the first parameters; None: ``stream`` does.
+    the first parameters; None: ``stream`` does. taken: ledger lines of what belongs to a choice and was released before, so
+    that a client whose worker was started again still refuses the other alternative.
     """
 
     key: str
@@ -37,6 +38,7 @@ class Job:
     attendance: Attendance | None = None
     masks: Masks | None = None
     starts: tuple[str | int | float, ...] | None = None
+    taken: tuple[Line, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

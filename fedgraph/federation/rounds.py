@@ -16,6 +16,7 @@ from fedgraph.federation.participation import Attendance
 from fedgraph.federation.secure import client as masks_at_client
 from fedgraph.federation.secure import server as masks_at_server
 from fedgraph.methods.base import Plan, State
+from fedgraph.privacy.events import PartOf
 from fedgraph.privacy.ledger import account_name
 from fedgraph.privacy.lines import Line, fewest_lines
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -144,7 +145,8 @@ def advance(
 
     A round is one call of every client actor and one merge. What does not change travels once, before the first round.
     """
-    handle = clients.share("job", dataclasses.replace(job, key=f"{os.getpid()}:{next(_runs)}:{job.key}"))
+    named = dataclasses.replace(job, key=f"{os.getpid()}:{next(_runs)}:{job.key}")
+    handle = clients.share("job", named)
     num_blocks = len(cut_into_blocks(job.plan.facts.sizes.num_clients))
     state = clients.seal(server.begin(job)) if before is None else before.state
     begun: dict[int, Any] = {}  # models with which some client may have begun
@@ -163,6 +165,10 @@ def advance(
             after, receipt = server.merge(job, state, round_, sent)
         state = clients.seal(after)
         receipts.append(receipt)
+        chosen = tuple(line for line in receipt.releases if isinstance(line.event, PartOf))
+        if chosen and not named.taken:
+            named = dataclasses.replace(named, taken=chosen)
+            handle = clients.share("job that chose", named)
         if round_ + 1 in keep:
             kept.append((round_ + 1, state))
         many = receipt.messages

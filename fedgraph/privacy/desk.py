@@ -55,6 +55,12 @@ def declared(releases: Sequence[PlannedRelease], client: int, path: str | None =
     return Composed(tuple(Repeated(r.event, r.count) for r in made))
 
 
+def alternatives(lines: Sequence[Line], client: int) -> dict[str, str]:
+    """Which alternative of each choice ``client`` has released something of, as ``Desk.released`` remembers it."""
+    own = [line.event for line in lines if any(first <= client <= last for first, last in line.clients)]
+    return {_name_of(event): str(event.index) for event in reversed(own) if isinstance(event, PartOf)}
+
+
 @dataclass(frozen=True, eq=False)
 class Released:
     """A value that came through the door, with the ledger line that says so. Only ``Desk`` makes these."""
@@ -114,7 +120,7 @@ class Desk:
     planned: the plan's releases. rng: the client's own noise stream for this round. A desk lives for one
     round, and a path may be used only in its planned rounds, so no count has to travel between workers.
     earlier: gives the noise stream of an earlier round, from its beginning, for ``replay``. released: what a
-    worker remembers of this client's earlier releases, as digests; it never leaves the client.
+    worker remembers of this client's earlier releases, as digests, which never leave the client, and of its choices.
     entries: the ledger lines of everything released here, whether it is sent or stays with the client.
     together: clients whose sum is released at once, ``client`` the first of them; empty for one client alone. Then a value
     is the sum of theirs, its bound must be one of records (``Bound.additive``), and the noise is one draw with the law of the
@@ -273,7 +279,7 @@ class Desk:
                 f"release {path!r} was planned {plan.per_round} times a round, and this would be one more"
             )
         if isinstance(plan.event, PartOf):
-            taken = self.released.setdefault(f"choice {_name_of(plan.event)}", str(plan.event.index))
+            taken = self.released.setdefault(_name_of(plan.event), str(plan.event.index))
             if taken != str(plan.event.index):
                 raise BudgetExceededError(f"release {path!r} belongs to another alternative than what was released before")
         self._used[path] = self._used.get(path, 0) + 1
@@ -281,7 +287,7 @@ class Desk:
 
 
 def _name_of(part: PartOf) -> str:
-    return hashlib.sha256(repr(part.whole).encode()).hexdigest()
+    return f"choice {hashlib.sha256(repr(part.whole).encode()).hexdigest()}"
 
 
 def _digest(value: np.ndarray, place: int) -> str:

@@ -13,10 +13,10 @@ from scipy.stats import kstest
 
 from fedgraph import seeds
 from fedgraph.errors import BudgetExceededError, ScenarioError
-from fedgraph.federation import rounds
+from fedgraph.federation import client, rounds
 from fedgraph.learning.propagation.meetings import Answering, Reading, information, votes
 from fedgraph.methods import features, label_hop
-from fedgraph.methods.base import Budget, Plan, State, Streams
+from fedgraph.methods.base import Budget, Inbox, Plan, State, Streams
 from fedgraph.methods.label_hop.budget import answering
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
@@ -233,6 +233,25 @@ def test_a_client_does_not_go_over_to_the_other_alternative(library: Graph) -> N
     answered(1, True)
     with pytest.raises(BudgetExceededError, match="another alternative"):
         answered(2, False)
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_client_refuses_the_other_alternative_after_its_worker_was_started_again(
+    restarted: bool, library: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it released stands in the ledger, which comes back to it with the job."""
+    plan, partition = planned(asking(library), 2.0, steps=5)
+    honest = label_hop.server
+
+    def fickle(plan: Plan, state: State, inbox: Inbox) -> State:
+        after = honest(plan, state, inbox)
+        if restarted:
+            client._digests.clear()
+        return dataclasses.replace(after, model={**after.model, "hop": np.array([inbox.round < 3])})
+
+    monkeypatch.setattr(label_hop, "server", fickle)
+    with pytest.raises(BudgetExceededError, match="round 4: .* another alternative"):
+        trained(plan, partition)
 
 
 def test_what_a_forgetful_worker_gave_of_the_other_alternative_is_charged_as_well(library: Graph) -> None:
