@@ -250,7 +250,7 @@ def test_a_client_refuses_the_other_alternative_after_its_worker_was_started_aga
         return dataclasses.replace(after, model={**after.model, "hop": np.array([inbox.round < 3])})
 
     monkeypatch.setattr(label_hop, "server", fickle)
-    with pytest.raises(BudgetExceededError, match="round 4: .* another alternative"):
+    with pytest.raises(BudgetExceededError, match=r"round 4: .* another alternative"):
         trained(plan, partition)
 
 
