@@ -61,7 +61,7 @@ def validated(course: Course, labels: np.ndarray, on: tuple[Graph, fitting.Input
     curve: list[np.ndarray] = []
     highest, lowest, waited = -1.0, np.inf, 0
     while course.steps < MOST:
-        row = phases.judged(course.scores(*on), course.held.labels[on[2]])
+        row = phases.validation_counts(course.scores(*on), course.held.labels[on[2]])
         curve.append(row)
         waited = 0 if row[0] > highest or row[1] < lowest else waited + 1
         highest, lowest = max(highest, row[0]), min(lowest, row[1])
@@ -89,7 +89,7 @@ def one_seed(name: str, graph: Graph, protocol: protocols.Protocol, num_folds: i
     first: dict[int, Tried] = {}
     tried: dict[int, Tried] = {}
     for fold in range(num_folds):
-        training, validation = phases.divided(held, SHARE, drawn, fold)
+        training, validation = phases.divided_labels(held, SHARE, drawn, fold)
         judged = held if share == 1 else like_asked(held, share, other, validation >= 0)
         on = (judged, inputs if share == 1 else fitting.inputs(judged), np.flatnonzero(validation >= 0))
         for i, candidate in enumerate(CANDIDATES):

@@ -108,7 +108,7 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     partition, facts = world(args.clients, least, args.colluders)
     params, budget = features.Params(model="mlp", hidden=16, steps=1 + args.rounds), Budget(8.0, 1e-4)
     plan: Plan[Any, Any] = features.plan(params, facts, budget)
-    hidden = secure_plan.masked(plan, budget, features.num_sent(plan))
+    hidden = secure_plan.masked_plan(plan, budget, features.num_sent(plan))
     who: Attendance | None = None
     if least is not None:
         who = attendance(settings, args.clients, plan.schedule.rounds, least, 0, ("benchmark",))

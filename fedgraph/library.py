@@ -142,8 +142,8 @@ def _graphs_of(
 
     if not isinstance(data, list):
         return {name: objects.graph_of(data, name, label, columns)}
-    whole = objects.graphs_of(data, name, validated(EdgeRules, columns or {}, "own/object"), label or "y")
-    return {name: given_graphs.rows_of(whole), f"{name}{WHOLE}": whole}
+    whole = objects.graphs_from_objects(data, name, validated(EdgeRules, columns or {}, "own/object"), label or "y")
+    return {name: given_graphs.graphs_as_rows(whole), f"{name}{WHOLE}": whole}
 
 
 def _tasks(

@@ -22,11 +22,11 @@ def names(package: str) -> list[str]:
 
     Folders are read once per process, and nothing of them is imported.
     """
-    found = (m.name for m in pkgutil.iter_modules(folders(package)))
+    found = (m.name for m in pkgutil.iter_modules(plugin_folders(package)))
     return sorted(n for n in found if n not in ("base", "__main__"))
 
 
-def folders(package: str) -> list[str]:
+def plugin_folders(package: str) -> list[str]:
     """Where plugins of ``fedgraph.<package>`` lie: its folder, and what was added to its ``__path__``."""
     loaded = sys.modules.get(f"fedgraph.{package}")
     return list(loaded.__path__) if loaded else [str(HOME.joinpath(*package.split(".")))]

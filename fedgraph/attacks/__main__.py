@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("Not to be told by any attack here:")
     for name, why in mutants.UNSEEN.items():
         print(f"  {name}: {why}")
-    report = bench.show(list(mutants.cases(args.runs, args.seed)), args.seed, None, False, mutants.ERROR_RATE)
+    report = bench.show_bench(list(mutants.cases(args.runs, args.seed)), args.seed, None, False, mutants.ERROR_RATE)
     return 0 if report.ok else 1
 
 

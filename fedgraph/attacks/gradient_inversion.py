@@ -46,7 +46,7 @@ def refuses(made: Plan) -> str | None:
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    model, reader = messages.begun(scene).model, messages.reader(scene)
+    model, reader = messages.first_state(scene).model, messages.gradient_reader(scene)
     scores, truth, matches = [], [], []
     for subgraph, flat in messages.gradients_sent(scene, params.clients, model):
         layer, back = reader.first_layer(flat)

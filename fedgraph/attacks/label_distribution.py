@@ -41,7 +41,7 @@ def refuses(made: Plan) -> str | None:
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    state, reader = messages.begun(scene), messages.reader(scene)
+    state, reader = messages.first_state(scene), messages.gradient_reader(scene)
     model = {name: value * 0 if name == "parameters" else value for name, value in state.model.items()}
     scores, truth, alike = [], [], []
     for subgraph, flat in messages.gradients_sent(scene, params.clients, model):

@@ -65,7 +65,7 @@ def attack(params: Params, scene: Scene) -> Finding:
         inside = np.column_stack(known.adjacency.nonzero())
         inside = inside[inside[:, 0] < inside[:, 1]]
         there = inside[scene.rng.permutation(len(inside))[: max(2, round(params.part * len(inside)))]]
-        away = game.strangers(scene.game.partition, known, len(there), scene.rng)
+        away = game.unconnected_pairs(scene.game.partition, known, len(there), scene.rng)
         learns.append((np.concatenate([there, away]), np.arange(len(there) + len(away)) < len(there)))
     examples = [(own.of(p), t) for p, t in learns]
     if params.number in OTHER:
@@ -89,7 +89,7 @@ def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     inside = inside[inside[:, 0] < inside[:, 1]][:5000]
     rng = seeds.generator(int(scene.rng.integers(2**31)), "strangers")
     n = graph.num_nodes
-    away = game.unjoined(graph, len(inside), rng, lambda k: rng.integers(n, size=(k, 2)))
+    away = game.draw_unjoined_pairs(graph, len(inside), rng, lambda k: rng.integers(n, size=(k, 2)))
     return described.of(np.concatenate([inside, away])), np.arange(len(inside) + len(away)) < len(inside)
 
 

@@ -47,22 +47,24 @@ def attack(params: Params, scene: Scene) -> Finding:
     pairs = scene.game.found.units[: params.most]
     kept = scene.target.coins[: params.most]
     away = strangers(params.pairs, scene, len(pairs))
-    asked = influence(params, scene, np.concatenate([pairs, away]))
+    asked = pair_influences(params, scene, np.concatenate([pairs, away]))
     score, apart = asked[: len(pairs)], asked[len(pairs) :]
     what = f"edges kept from edges dropped (published game: strangers {params.pairs})"
     return of_edges(score, kept, apart, what)
 
 
-def influence(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
+def pair_influences(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
     """[k]: how much the second node's answer moves when the first one's row does, and the other way round, summed."""
 
     def ask(features: sp.csr_array) -> np.ndarray:
         return np.asarray(np.exp(scene.shown(scene.target, graph=replace(scene.known, features=features))))
 
-    return of_pairs(pairs, scene.known.features, params.change, ask)
+    return pair_influence(pairs, scene.known.features, params.change, ask)
 
 
-def of_pairs(pairs: np.ndarray, features: sp.csr_array, change: float, ask: Callable[[sp.csr_array], np.ndarray]) -> np.ndarray:
+def pair_influence(
+    pairs: np.ndarray, features: sp.csr_array, change: float, ask: Callable[[sp.csr_array], np.ndarray]
+) -> np.ndarray:
     """float64 [k], the influence of both nodes of a pair on each other, summed.
 
     pairs: int64 [k, 2]. features: CSR [n, d], all rows. ask: rows → answers [n, c], made with the private edges. One question
@@ -102,8 +104,10 @@ def strangers(kind: Pairs, scene: Scene, count: int) -> np.ndarray:
     rng, adjacency = scene.rng, every.adjacency
     if kind == "by-degree":
         ends = adjacency.indices
-        return game.unjoined(every, count, rng, lambda k: np.column_stack([rng.permutation(np.resize(ends, k)) for _ in "12"]))
+        return game.draw_unjoined_pairs(
+            every, count, rng, lambda k: np.column_stack([rng.permutation(np.resize(ends, k)) for _ in "12"])
+        )
     two = sp.csr_array(adjacency @ adjacency)
     rows, columns = two.nonzero()
     apart = np.column_stack([rows, columns]).astype(np.int64)
-    return game.unjoined(every, count, rng, lambda k: apart[rng.integers(len(apart), size=k)])
+    return game.draw_unjoined_pairs(every, count, rng, lambda k: apart[rng.integers(len(apart), size=k)])

@@ -38,11 +38,11 @@ def attack(params: Params, scene: Scene) -> Finding:
     confidence = log_odds(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
     coins = scene.coins_of_shadows()
     each = params.variance == "each" or (params.variance == "auto" and len(coins) >= OWN_VARIANCE)
-    score = ratio(confidence[0], confidence[1:], coins, each)
+    score = likelihood_ratios(confidence[0], confidence[1:], coins, each)
     return of_members(score, scene.target.coins)
 
 
-def ratio(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:
+def likelihood_ratios(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:
     """[m] log-likelihood ratios. seen: [m]. shadows: [s, m]. coins: bool [s, m], who trained in which; each unit in some, not
     in all.
     """

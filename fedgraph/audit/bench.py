@@ -190,12 +190,12 @@ def run(
         raise ScenarioError(f"--only {only}: no mechanism of that name; allowed: {names}")
     rows = []
     for case in chosen:
-        rows.append(judge(case, seed, alpha))
+        rows.append(judge_case(case, seed, alpha))
         tell(rows[-1])
     return Report(seed, 1 - error_rate, tuple(rows))
 
 
-def judge(case: Case, seed: int, alpha: float) -> Row:
+def judge_case(case: Case, seed: int, alpha: float) -> Row:
     """Run one case and bound what it measures; wrong with probability at most alpha."""
     counted_on = _runs(case, seed, "counted", case.runs)
     claim, closed = case.claim, case.closed_form
@@ -223,7 +223,7 @@ def judge(case: Case, seed: int, alpha: float) -> Row:
     )
 
 
-def show(cases: Sequence[Case], seed: int, only: str | None, as_json: bool, error_rate: float = ERROR_RATE) -> Report:
+def show_bench(cases: Sequence[Case], seed: int, only: str | None, as_json: bool, error_rate: float = ERROR_RATE) -> Report:
     """``run``, printed: one JSON document, or a table line by line, what its numbers mean, and the summary as the last line."""
     import json
 

@@ -34,12 +34,12 @@ attack, provided that r was fixed without looking at the coins. Several r: share
 **Edge cases.** r = 0 → nothing is refuted; v ≤ r/2 with g(x) ≥ x is never refuted; a NaN score, a count that cannot be, α
 outside (0, 1) → ``PrivacyError``.
 
-**Estimators** of ε from guesses about coins, each beside what it guarantees (``estimated``):
+**Estimators** of ε from guesses about coins, each beside what it guarantees (``estimated_bound``):
 
 | name | what it says | holds for |
 |---|---|---|
 | ``counting`` | (ε, δ)-DP is refuted below this ε (``one_run``) | coins of one run, or of several |
-| ``counting-tight`` | the same, by the larger set of constraints (``curve.approximate``) | coins of one run, or of several |
+| ``counting-tight`` | the same, by more constraints (``curve.approximate_dp_curve``) | coins of one run, or of several |
 | ``curve`` | all smaller μ-GDP curves are refuted; shown as ε at δ (``curve.gaussian``) | compositions of Gaussian releases |
 
 Choose one estimator before looking at the scores; taking the largest of several needs a share of α for each
@@ -68,7 +68,7 @@ def gaussian(mu: float) -> Inverse:
     return lambda right: 1.0 if right >= 1 else (0.0 if right <= 0 else float(ndtr(ndtri(right) - mu)))
 
 
-def approximate(epsilon: float, delta: float) -> Inverse:
+def approximate_dp_curve(epsilon: float, delta: float) -> Inverse:
     """g⁻¹ of (ε, δ)-DP: max(0, (R − δ) e^{−ε}, 1 − δ − e^ε (1 − R)).
 
     Raises ``PrivacyError`` for ε < 0, NaN, δ outside [0, 1).
@@ -118,7 +118,7 @@ def of_gaussian(found: Count, delta: float, alpha: float = ALPHA) -> float:
 
 def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
     """The largest ε such that (ε, δ)-DP is refuted, for any mechanism."""
-    return _largest(lambda epsilon: refuted(found, approximate(epsilon, delta), alpha), 100.0)
+    return _largest(lambda epsilon: refuted(found, approximate_dp_curve(epsilon, delta), alpha), 100.0)
 
 
 def _largest(is_refuted: Callable[[float], bool], most: float) -> float:
@@ -139,7 +139,7 @@ def estimator_of_report(gaussian_composition: bool) -> str:
     return "curve" if gaussian_composition else "counting"
 
 
-def estimated(counts: list[one_run.Count], delta: float, by: str, alpha: float = ALPHA) -> float:
+def estimated_bound(counts: list[one_run.Count], delta: float, by: str, alpha: float = ALPHA) -> float:
     """The best bound of the estimator ``by`` over several numbers of guesses, each at its share of ``alpha``."""
     found = {"counting": one_run.epsilon_lower, "counting-tight": epsilon_lower, "curve": of_gaussian}
     if by not in found:

@@ -117,7 +117,7 @@ def ceiling(runs: int, delta: float, alpha: float) -> float:
     return max(0.0, math.log(low - delta) - math.log(high)) if low > delta else 0.0
 
 
-def choose(worlds: Worlds, counted: tuple[int, int], objective: Objective, alpha: float) -> Cut:
+def choose_cut(worlds: Worlds, counted: tuple[int, int], objective: Objective, alpha: float) -> Cut:
     """The cut whose bound would be largest if the counted runs fell as these did.
 
     counted: (n_P, n_Q) of the runs to come. The choice cannot make a bound false, only loose.
@@ -139,7 +139,7 @@ def _by_event(chosen_on: Worlds, counted_on: Worlds, objective: Objective, alpha
     checked_alpha(alpha)
     if chosen_on.empty or counted_on.empty:
         return 0.0
-    cut = choose(chosen_on, (counted_on.present.size, counted_on.absent.size), objective, alpha)
+    cut = choose_cut(chosen_on, (counted_on.present.size, counted_on.absent.size), objective, alpha)
     k_p, n_p, k_q, n_q = cut.counts(counted_on)
     return max(0.0, float(objective(at_least(k_p, n_p, alpha / 2), at_most(k_q, n_q, alpha / 2))))
 

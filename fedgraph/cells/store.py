@@ -200,7 +200,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_run_folder(folder: Path) -> Iterator[None]:
     """Nobody else may write into ``folder`` meanwhile; ``ScenarioError`` where another run does. Death releases the lock."""
     with (folder / "cells" / "lock").open("a+", encoding="utf-8") as file:
         try:
@@ -242,7 +242,7 @@ def require_place(folder: Path, resume: bool) -> None:
         )
 
 
-def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
+def claim_run_folder(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
     """Make ``folder`` this scenario's, or check that it is; ``ScenarioError`` otherwise.
 
     comparable: what decides the numbers: the scenario but for the runtime, and the data's source and checksums.
@@ -264,12 +264,12 @@ def claim(folder: Path, scenario_text: str, comparable: str, resume: bool) -> No
     write_atomically(mark, digest.encode())
 
 
-def progress(folder: Path) -> int:
+def count_finished_cells(folder: Path) -> int:
     """How many finished cells lie in a run's folder."""
     return sum(1 for _ in (folder / "cells").glob(f"*{WHOLE}"))
 
 
-def disclaim(folder: Path) -> None:
+def disclaim_run_folder(folder: Path) -> None:
     """Take back the claim of a run that was refused before its first cell; a folder with anything of a cell stays as it is."""
     own = [folder / "cells" / name for name in (MARK, "lock")]
     if set((folder / "cells").iterdir()) - set(own):

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         book = budget_charges.create(options.file, Unit(options.unit), options.epsilon, options.delta, people)
         print(f"{options.file}: ε = {book.epsilon:g} at δ = {book.delta:g} for each of {book.num_people:,} people")
         return 0
-    print(as_text(budget_book.read(options.file)))
+    print(budget_book_text(budget_book.read(options.file)))
     return 0
 
 
@@ -71,7 +71,7 @@ def _has_header(rows: list[list[str]]) -> bool:
     return bool(rows) and rows[0][0].casefold() in COLUMN_NAMES
 
 
-def as_text(book: BudgetBook) -> str:
+def budget_book_text(book: BudgetBook) -> str:
     """The book in words: each charge, then groups of people with what they have spent."""
     from fedgraph.privacy.settle import joint_epsilon
 

@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if not options.kind and not options.all:
-        print(overview())
+        print(overview_of_names())
         return 0
     for kind in [options.kind] if options.kind else KINDS:
         lines = _LISTS[kind]()
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def overview() -> str:
+def overview_of_names() -> str:
     """All names on one screen: methods with what they are, the others side by side."""
     width = max(map(len, plugins.names("methods")))
     methods = [
@@ -63,7 +63,7 @@ def first_sentence(text: str | None) -> str:
 
 
 def _scenarios() -> list[tuple[str, str]]:
-    return [(name, shipped.title(shipped.folder() / f"{name}.yaml")) for name in shipped.names()]
+    return [(name, shipped.scenario_title(shipped.folder() / f"{name}.yaml")) for name in shipped.names()]
 
 
 def _modules(package: str) -> list[tuple[str, str]]:
@@ -74,7 +74,7 @@ def _docstring(package: str, name: str) -> str | None:
     """Read from the source: a list of names should not load torch."""
     import ast
 
-    places = [Path(folder, end) for folder in plugins.folders(package) for end in (f"{name}.py", f"{name}/__init__.py")]
+    places = [Path(folder, end) for folder in plugins.plugin_folders(package) for end in (f"{name}.py", f"{name}/__init__.py")]
     source = next(place for place in places if place.is_file())
     return ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
 

@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     graph = options.graph or (
         None if options.federation else questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")
     )
-    seen = wishes.look_at(Path(graph or ""))
+    seen = wishes.look_at_data(Path(graph or ""))
     label = options.label
     if not label and len(seen.labels) > 1:
         label = questions.ask("--label", LABEL.format(", ".join(seen.labels)), seen.labels[0])
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
         from fedgraph.runs import probe
 
         wanted = probe.fitted(wanted, bool(options.trust) or questions.asks)
-    write_new(out, draft.text(wanted, out.parent).encode(), options.force)
+    write_new(out, draft.draft_yaml(wanted, out.parent).encode(), options.force)
     print(wanted.data.found)
     if wanted.fits:
         print(wanted.fits)

@@ -20,11 +20,11 @@ def run(options: argparse.Namespace) -> int:
 
     state, console = live.read_state(options.run), Console()
     if options.once or state.status != "running" or not console.is_terminal:
-        console.print(live.view(state, options.run))
+        console.print(live.live_view(state, options.run))
         return 0
-    with Live(live.view(state, options.run), console=console, auto_refresh=False) as screen:
+    with Live(live.live_view(state, options.run), console=console, auto_refresh=False) as screen:
         while state.status == "running":
             time.sleep(live.SECONDS_BETWEEN)
             state = live.read_state(options.run)
-            screen.update(live.view(state, options.run), refresh=True)
+            screen.update(live.live_view(state, options.run), refresh=True)
     return 0

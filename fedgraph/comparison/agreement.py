@@ -21,7 +21,7 @@ UNEXPLAINED = 1e-3  # relative: what POT gains, begun where ours ended
 BARYCENTRE_ROUNDS = 5
 
 
-def verify(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> Agreement:
+def verify_against_pot(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> Agreement:
     """Solve pairs int [k, 2] both ways. options: of ours; POT makes one descent from p qᵀ with the same tolerance."""
     plain = replace(options, solver="pot", restarts=0, kicks=0, start="product")
     ours = replace(options, solver="fast") if options.by_pot else options

@@ -49,7 +49,7 @@ def barycentre(
     which = np.stack([np.zeros(len(spaces), np.int64), np.arange(1, len(spaces) + 1)], axis=1)
     best, plans = _assess(current, spaces, which, options, ())
     for _ in range(max_rounds - 1):
-        following, plans = _assess(update(best.space.weights, spaces, plans), spaces, which, options, best.history)
+        following, plans = _assess(update_barycentre(best.space.weights, spaces, plans), spaces, which, options, best.history)
         if following.objective >= best.objective:
             break
         settled = best.objective - following.objective <= tolerance * best.objective
@@ -59,7 +59,7 @@ def barycentre(
     return best
 
 
-def update(weights: np.ndarray, spaces: Sequence[MetricSpace], plans: Sequence[np.ndarray]) -> MetricSpace:
+def update_barycentre(weights: np.ndarray, spaces: Sequence[MetricSpace], plans: Sequence[np.ndarray]) -> MetricSpace:
     """The closed-form half step for couplings ``plans`` [n, n_s] from the barycentre to each space."""
     share = 1.0 / len(spaces)
     structure = np.zeros((weights.size, weights.size))
@@ -85,7 +85,7 @@ def _first(spaces: Sequence[MetricSpace], num_points: int) -> MetricSpace:
     sizes = np.array([space.num_points for space in spaces])
     nearest = spaces[int(np.argmin(np.abs(sizes - num_points)))]
     weights = np.full(num_points, 1.0 / num_points)
-    return update(weights, [nearest], [_monotone(weights, nearest)])
+    return update_barycentre(weights, [nearest], [_monotone(weights, nearest)])
 
 
 def _monotone(weights: np.ndarray, space: MetricSpace) -> np.ndarray:

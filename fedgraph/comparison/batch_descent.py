@@ -123,7 +123,7 @@ def _begin(
     even = torch.tensor(packed.even[pairs].all(axis=1), device=device)[:, None]
     supply = torch.where(even, sizes[:, 1:] * (p > 0), whole)
     demand = torch.where(even, sizes[:, :1] * (q > 0), wanted)
-    basis = transport.plant(supply, demand, order, column_order, sizes)
+    basis = transport.corner_bases(supply, demand, order, column_order, sizes)
     base = (
         (1.0 - alpha) * torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist").square() if alpha < 1.0 else 0.0 * real
     )
@@ -172,12 +172,12 @@ def _descend(
     values, steps, done = np.zeros(len(work.w)), np.zeros(len(work.w), np.int64), np.zeros(len(work.w), np.bool_)
     for iteration in range(1, limits[0] + 1):
         cost = work.base + (4.0 * alpha if alpha < 1.0 else 1.0) * work.w
-        pivoted, optimal = transport.improve(basis, cost, work.tolerance)
+        pivoted, optimal = transport.improve_bases(basis, cost, work.tolerance)
         settled = work.at_vertex & ~pivoted
         asked = settled.nonzero()[:, 0]
         if len(asked):
             other = basis.take(asked)
-            settled[asked] = ~transport.wander(other, cost[asked], work.tolerance[asked])
+            settled[asked] = ~transport.wander_bases(other, cost[asked], work.tolerance[asked])
             basis.put(asked, other)
         del cost
         before = work.value(alpha)
@@ -201,8 +201,8 @@ def _descend(
 
 def _moved(work: _Work, basis: Basis) -> _Work:
     """At the basis' vertex V: w, ⟨w, V⟩ and ⟨base, V⟩ of T = V."""
-    flow = transport.amounts(basis) * work.scale[:, None]
-    dense = transport.vertex(basis, *work.w.shape[1:])
+    flow = transport.basis_amounts(basis) * work.scale[:, None]
+    dense = transport.basis_coupling(basis, *work.w.shape[1:])
     w = torch.bmm(torch.bmm(work.c, dense), work.d).mul_(-work.scale[:, None, None])
     quadratic, linear = ((flow * transport.at_cells(basis, matrix)).sum(1) for matrix in (w, work.base))
     return work._replace(w=w, quadratic=quadratic, linear=linear)
@@ -211,7 +211,7 @@ def _moved(work: _Work, basis: Basis) -> _Work:
 def _stepped(work: _Work, basis: Basis, alpha: float) -> _Work:
     """To the exact minimum of F on the segment from T to the basis' vertex."""
     end = _moved(work, basis)
-    cross = (transport.amounts(basis) * transport.at_cells(basis, work.w)).sum(1) * work.scale
+    cross = (transport.basis_amounts(basis) * transport.at_cells(basis, work.w)).sum(1) * work.scale
     slope = end.linear - work.linear + 4.0 * alpha * (cross - work.quadratic)
     bend = 2.0 * alpha * (end.quadratic - 2.0 * cross + work.quadratic)
     inside = (-slope / torch.where(bend > 0.0, 2.0 * bend, 1.0)).clamp(0.0, 1.0)

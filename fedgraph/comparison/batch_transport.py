@@ -38,10 +38,10 @@ class Basis(NamedTuple):
             mine[which] = theirs
 
 
-def plant(
+def corner_bases(
     supply: torch.Tensor, demand: torch.Tensor, row_order: torch.Tensor, column_order: torch.Tensor, sizes: torch.Tensor
 ) -> Basis:
-    """The north-west corner basis in the given orders, as ``transport.plant``; duals are left zero.
+    """The north-west corner basis in the given orders, as ``transport.corner_tree``; duals are left zero.
 
     supply, demand: int64 [B, N] and [B, M], zero at padding. Orders: int64, the same shapes, padding last. sizes: [B, 2].
 
@@ -84,7 +84,7 @@ def set_duals(basis: Basis, cost: torch.Tensor) -> None:
     basis.dual.copy_(torch.bmm(at_cells(basis, cost)[:, None, :], basis.inverse.double())[:, 0])
 
 
-def cheapest(basis: Basis, cost: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def cheapest_cells(basis: Basis, cost: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The lowest reduced cost of each pair and its cell, [B] each; one pass writes all, one reads them."""
     (pairs, num_rows, num_columns), one = cost.shape, torch.ones_like(basis.dual)
     left = torch.stack([-basis.dual[:, :num_rows], one[:, :num_rows]], 2)
@@ -93,7 +93,7 @@ def cheapest(basis: Basis, cost: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
     return best, cell
 
 
-def pivot(basis: Basis, cell: torch.Tensor, reduced: torch.Tensor, go: torch.Tensor, num_columns: int) -> None:
+def pivot_bases(basis: Basis, cell: torch.Tensor, reduced: torch.Tensor, go: torch.Tensor, num_columns: int) -> None:
     """Let the edge ``cell`` [B] of reduced cost ``reduced`` [B] enter, in place, where ``go`` [B] says so."""
     nodes = basis.inverse.shape[1]
     row, column = cell // num_columns, nodes - num_columns + cell % num_columns
@@ -111,7 +111,7 @@ def pivot(basis: Basis, cell: torch.Tensor, reduced: torch.Tensor, go: torch.Ten
     basis.dual.add_(torch.where(go, reduced, 0.0)[:, None] * own[:, 0])
 
 
-def improve(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def improve_bases(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Pivot every pair to an optimal basis, in place: (bool [B] any pivot, bool [B] the safety limit was not met).
 
     tolerance: float64 [B]; an edge enters while its reduced cost is below −tolerance. Pairs that are done leave the batch when
@@ -122,7 +122,7 @@ def improve(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> tuple[
     left = torch.arange(len(cost), device=cost.device)
     mine, prices, slack = basis, cost, tolerance
     for step in range(100 * basis.dual.shape[1] ** 2):
-        best, cell = cheapest(mine, prices)
+        best, cell = cheapest_cells(mine, prices)
         go = best < -slack
         if step % 4 == 0:  # asking costs a wait for the device
             busy = int(go.sum())
@@ -135,7 +135,7 @@ def improve(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> tuple[
                 mine, prices, slack = basis.take(left), cost[left], tolerance[left]
                 best, cell, go = best[go], cell[go], go[go]
         moved[left] |= go
-        pivot(mine, cell, best, go, cost.shape[2])
+        pivot_bases(mine, cell, best, go, cost.shape[2])
     if mine is not basis:
         basis.put(left, mine)
     finished = torch.ones_like(moved)
@@ -143,8 +143,8 @@ def improve(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> tuple[
     return moved, finished
 
 
-def wander(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> torch.Tensor:
-    """From optimal bases to others of the same cost, in place, as ``transport.wander``: bool [B], whether an edge entered."""
+def wander_bases(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> torch.Tensor:
+    """To optimal bases of the same cost, in place, as ``transport.wander_tree``: bool [B], whether an edge entered."""
     pairs, num_rows, num_columns = cost.shape
     entered = torch.zeros_like(tolerance, dtype=torch.bool)
     number = torch.arange(1, num_columns + 1, device=cost.device)
@@ -155,11 +155,11 @@ def wander(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> torch.T
         tied = torch.where((reduced <= tolerance[:, None]) & ~basic[:, :-1], number, 0).amax(1)
         go = tied > 0
         entered |= go
-        pivot(basis, row * num_columns + (tied - 1).clamp(min=0), torch.zeros_like(tolerance), go, num_columns)
+        pivot_bases(basis, row * num_columns + (tied - 1).clamp(min=0), torch.zeros_like(tolerance), go, num_columns)
     return entered
 
 
-def amounts(basis: Basis) -> torch.Tensor:
+def basis_amounts(basis: Basis) -> torch.Tensor:
     """float64 [B, S], what every basic edge carries, in units of supply."""
     return torch.where(basis.cells >= 0, (basis.flow + FINE // 2) // FINE, 0).double()
 
@@ -169,7 +169,7 @@ def at_cells(basis: Basis, matrix: torch.Tensor) -> torch.Tensor:
     return torch.where(basis.cells >= 0, matrix.flatten(1).gather(1, basis.cells.clamp(min=0)), 0.0)
 
 
-def vertex(basis: Basis, num_rows: int, num_columns: int) -> torch.Tensor:
+def basis_coupling(basis: Basis, num_rows: int, num_columns: int) -> torch.Tensor:
     """float64 [B, N, M], the coupling that the basis carries, in units of supply."""
     out = torch.zeros((len(basis.cells), num_rows * num_columns), dtype=torch.float64, device=basis.cells.device)
-    return out.scatter_add_(1, basis.cells.clamp(min=0), amounts(basis)).view(-1, num_rows, num_columns)
+    return out.scatter_add_(1, basis.cells.clamp(min=0), basis_amounts(basis)).view(-1, num_rows, num_columns)

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.comparison.restarts import kick, kick_state, random_orders
-from fedgraph.comparison.transport import PARENT, improve, plant, wander
+from fedgraph.comparison.restarts import kick_state, kick_tree, random_orders
+from fedgraph.comparison.transport import PARENT, corner_tree, improve_tree, wander_tree
 from fedgraph.compiled import compiled
 
 BLAS_FROM = 64
@@ -116,7 +116,7 @@ def descend(  # type: ignore[no-untyped-def]
     fused = alpha < 1.0
     scale = 1.0 / supply.sum()
     if start != KICKED:
-        plant(supply, demand, row_order, column_order, tree, flow)
+        corner_tree(supply, demand, row_order, column_order, tree, flow)
     linear_t = 0.0
     if start == PRODUCT:
         for i in range(n):
@@ -142,8 +142,8 @@ def descend(  # type: ignore[no-untyped-def]
             for i in range(n):
                 for j in range(m):
                     cost[i, j] = (1.0 - alpha) * linear[i, j] + 4.0 * alpha * w[i, j]
-        pivots = improve(cost if fused else w, tree, flow, dual, limits[3])
-        if pivots == 0 and at_vertex and wander(cost if fused else w, tree, flow, dual, limits[3]) == 0:
+        pivots = improve_tree(cost if fused else w, tree, flow, dual, limits[3])
+        if pivots == 0 and at_vertex and wander_tree(cost if fused else w, tree, flow, dual, limits[3]) == 0:
             return max(value, 0.0), iteration, True
         linear_v = _on_vertex(linear, tree, flow, scale) if fused else 0.0
         cross = _on_vertex(w, tree, flow, scale)
@@ -244,7 +244,7 @@ def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  
         if mode == KICKED:
             tree[:] = best_tree[:, : n + m]
             flow[:] = best_flow[: n + m]
-            state = kick(tree, flow, dual, n, state)
+            state = kick_tree(tree, flow, dual, n, state)
         elif mode == RANDOM:
             random_orders(seed, attempt, names[a], names[b], row_order, column_order)
         else:

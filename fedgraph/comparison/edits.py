@@ -34,7 +34,9 @@ def edit_distance(first: sp.csr_array, second: sp.csr_array) -> float:
     return float(nx.graph_edit_distance(as_networkx(first), as_networkx(second)))
 
 
-def edited(adjacency: sp.csr_array, edit: str, rng: np.random.Generator) -> tuple[sp.csr_array, np.ndarray] | None:
+def randomly_edited_graph(
+    adjacency: sp.csr_array, edit: str, rng: np.random.Generator
+) -> tuple[sp.csr_array, np.ndarray] | None:
     """(adjacency after one random edit, the nodes that are left: int64); None where the graph has no such neighbour.
 
     Removing is the same pair of neighbours as adding, seen from the other side; an edge is drawn from those that are there
@@ -55,10 +57,12 @@ def edited(adjacency: sp.csr_array, edit: str, rng: np.random.Generator) -> tupl
     return sp.csr_array(present.astype(np.float64)), everyone
 
 
-def edits(adjacency: sp.csr_array, count: int, rng: np.random.Generator) -> Iterator[tuple[str, sp.csr_array, np.ndarray]]:
+def random_graph_edits(
+    adjacency: sp.csr_array, count: int, rng: np.random.Generator
+) -> Iterator[tuple[str, sp.csr_array, np.ndarray]]:
     """``count`` random edits of every kind that this graph allows."""
     for name in EDITS:
         for _ in range(count):
-            found = edited(adjacency, name, rng)
+            found = randomly_edited_graph(adjacency, name, rng)
             if found is not None:
                 yield name, *found

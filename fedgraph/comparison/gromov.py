@@ -35,7 +35,7 @@ from scipy.spatial.distance import cdist
 from fedgraph import seeds
 from fedgraph.comparison.descent import PRODUCT, RANDOM, SORTED, solve_all
 from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.packing import pack, support
+from fedgraph.comparison.packing import pack, weighted_points
 from fedgraph.errors import DataError
 
 LARGEST_BATCHED = 2000
@@ -271,7 +271,7 @@ def _fast(
 
 def _unfold(first: MetricSpace, second: MetricSpace, flat: np.ndarray) -> np.ndarray:
     """The solver's coupling as [n, m], with empty rows and columns for points of weight zero."""
-    rows, columns = support(first), support(second)
+    rows, columns = weighted_points(first), weighted_points(second)
     small = flat.reshape(rows.size, columns.size) if rows.size <= columns.size else flat.reshape(columns.size, rows.size).T
     coupling = np.zeros((first.num_points, second.num_points))
     coupling[np.ix_(rows, columns)] = small

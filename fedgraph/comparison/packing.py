@@ -36,7 +36,7 @@ class Packed(NamedTuple):
     features: np.ndarray
 
 
-def support(space: MetricSpace) -> np.ndarray:
+def weighted_points(space: MetricSpace) -> np.ndarray:
     """The points that weigh something: int64 [k]."""
     return np.flatnonzero(space.weights > 2.0**-45)
 
@@ -72,7 +72,7 @@ def _part(space: MetricSpace, fused: bool) -> tuple[Any, ...]:
     distances, weights, features = space.distances, space.weights, space.features
     if fused and features is None:
         raise DataError("the fused discrepancy (alpha given) needs spaces with features; this one has none")
-    kept = support(space)
+    kept = weighted_points(space)
     if kept.size < weights.size:
         distances, weights = distances[np.ix_(kept, kept)], weights[kept] / weights[kept].sum()
         features = features[kept] if features is not None else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedgraph.comparison.transport import PARENT, pivot
+from fedgraph.comparison.transport import PARENT, pivot_tree
 from fedgraph.compiled import compiled
 
 
@@ -55,7 +55,7 @@ def kick_state(seed, first, second):  # type: ignore[no-untyped-def]
 
 
 @compiled(nan=False)
-def kick(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
+def kick_tree(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
     """1 … ``LONGEST`` · n random edges enter the tree, whatever they cost; returns the state that follows.
 
     The duals are wrong afterwards: ``improve`` sets them anew. Depths, which a pivot needs, are right.
@@ -69,5 +69,5 @@ def kick(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
         state = scramble(state)
         column = np.int64(state % np.uint64(m))
         if tree[PARENT, row] != n + column and tree[PARENT, n + column] != row:
-            pivot(tree, flow, dual, row, n + column, n, 0.0)
+            pivot_tree(tree, flow, dual, row, n + column, n, 0.0)
     return state

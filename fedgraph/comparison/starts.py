@@ -38,7 +38,7 @@ class Ends:
     steps: np.ndarray
 
 
-def explore(
+def explore_starts(
     rows: Sequence[np.ndarray], which: np.ndarray, levels: Sequence[float], noise: np.random.Generator, rng: np.random.Generator
 ) -> Ends:
     """All strategies on all pairs. rows: embeddings [n_i, h]. which: int [pairs, 2]. levels: standard deviations of the noise,

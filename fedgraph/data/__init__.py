@@ -8,19 +8,19 @@ by its name. ``base`` states what a family file must offer, and holds what sever
 users.
 """
 
-from fedgraph.data.base import default_roots, families, load, look_in, looked_in, names
+from fedgraph.data.base import data_search_root, default_roots, families, load, look_in, names
 from fedgraph.data.base.files import cache_dir
 from fedgraph.data.base.splits import random_split
 from fedgraph.data.tu import degree_features
 
 __all__ = [
     "cache_dir",
+    "data_search_root",
     "default_roots",
     "degree_features",
     "families",
     "load",
     "look_in",
-    "looked_in",
     "names",
     "random_split",
 ]

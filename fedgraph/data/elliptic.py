@@ -50,13 +50,13 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
 
 def _split(step: np.ndarray, labels: np.ndarray) -> tuple[arrays.Masks, ...]:
     train, test = (np.flatnonzero((labels >= 0) & side) for side in (step <= LAST_TO_TRAIN, step > LAST_TO_TRAIN))
-    return arrays.masks(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
+    return arrays.split_from_ids(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
 
 
 def _labels(raw: RawFiles, count: int, rows_of: object) -> np.ndarray:
     assert callable(rows_of)
     labels, known = np.full(count, -1, dtype=np.int64), []
-    for number, line in enumerate(arrays.text(raw, CLASSES).splitlines()[1:], 2):
+    for number, line in enumerate(arrays.text_of_file(raw, CLASSES).splitlines()[1:], 2):
         name, comma, word = line.strip().partition(b",")
         if not comma or not name.isdigit() or len(name) > 15 or word not in _WORDS:
             shown = line[:60].decode("utf-8", "replace")

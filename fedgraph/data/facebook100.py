@@ -212,7 +212,7 @@ def _named(campuses: Sequence[str]) -> tuple[str, ...]:
 
 def _present(request: base.Request) -> tuple[str, ...]:
     """Every campus of the first place that has any, in the order of their names."""
-    for place in files.places(FOLDER, (*request.roots, files.cache_dir()), direct=True):
+    for place in files.data_places(FOLDER, (*request.roots, files.cache_dir()), direct=True):
         found = sorted(p.stem for p in place.glob("*.mat") if re.fullmatch(r"[A-Za-z ]+\d+", p.stem)) if place.is_dir() else []
         if found:
             return tuple(found)
@@ -229,7 +229,7 @@ def _stand_in(dataset: str, params: CampusParams, seed: int) -> Graph:
         return _generated(_SPELT[dataset], seed)
     names = _named(params.campuses) if isinstance(params, FederationParams) else ()
     parts = [_generated(name, seed) for name in names or ("Simmons81", "MIT8", "Cornell5")]
-    return structure.united("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
+    return structure.union_of_graphs("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
 
 
 def _generated(name: str, seed: int) -> Graph:

@@ -44,7 +44,7 @@ def load(dataset: str, request: base.Request) -> Graph:
     whole, cut = read(source, request), _CUTS[dataset]
     if whole.provenance.source == "synthetic":
         return replace(whole.induced((whole.labels < cut.classes).nonzero()[0]), name=f"gap/{dataset}", num_classes=cut.classes)
-    found = replace(arrays.of_classes(whole, cut.least), name=f"gap/{dataset}")
+    found = replace(arrays.subgraph_of_classes(whole, cut.least), name=f"gap/{dataset}")
     if found.num_classes != cut.classes or abs(found.num_nodes - cut.nodes) > LOST * cut.nodes:
         raise DataError(
             f"gap/{dataset} is not GAP's: found {found.num_nodes} nodes in {found.num_classes} classes, expected about "

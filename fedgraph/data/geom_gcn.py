@@ -56,7 +56,7 @@ def _table(raw: RawFiles, counts: Counts, listed: bool) -> tuple[np.ndarray, lis
     file, faults = str(raw.folder / _TABLE), Faults()
     nodes, words, labels = [], [], []
     most = counts.features - 1 if listed else 1
-    for number, line in enumerate(tables.decoded(raw.read(_TABLE), file).rstrip().split("\n")[1:], 2):
+    for number, line in enumerate(tables.decoded_text(raw.read(_TABLE), file).rstrip().split("\n")[1:], 2):
         try:
             node, features, label = line.split("\t")
             found = np.array(features.split(","), dtype=np.int64)

@@ -20,12 +20,12 @@ DATASETS = published.records("graphsaint")
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
     """The graph. Raises ``DataError`` naming file, what was found and what is allowed."""
-    sources, targets, n = arrays.ends(raw, EDGES)
-    rows, classes = arrays.array(raw, ROWS), data.counts.classes
+    sources, targets, n = arrays.sparse_matrix_ends(raw, EDGES)
+    rows, classes = arrays.npy_array(raw, ROWS), data.counts.classes
     if rows.ndim != 2 or rows.shape[0] != n:
         raise DataError(f"{raw.folder / ROWS}: shape {rows.shape}; allowed: [{n}, columns]")
     labels = np.full(n, -1, dtype=np.int64)
-    for node, label in arrays.mapping(raw, CLASSES).items():
+    for node, label in arrays.json_mapping(raw, CLASSES).items():
         if not node.isdecimal() or len(node) > 12 or int(node) >= n or type(label) is not int or not 0 <= label < classes:
             raise DataError(
                 f"{raw.folder / CLASSES}: node {node[:20]!r} has class {str(label)[:20]!r}; allowed: nodes 0 … {n - 1}, "
@@ -36,12 +36,12 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
         raise DataError(
             f"{raw.folder / CLASSES}: node {int(np.argmin(labels))} has no class; allowed: one for each of {n} nodes"
         )
-    split = arrays.masks(*(_role(raw, key, n) for key in ("tr", "va", "te")))
+    split = arrays.split_from_ids(*(_role(raw, key, n) for key in ("tr", "va", "te")))
     return published.graph(data, raw, (sources, targets), feature_matrix(rows), labels, masks=split, features_from_edges=False)
 
 
 def _role(raw: RawFiles, key: str, num_nodes: int) -> np.ndarray:
-    given = arrays.mapping(raw, ROLES).get(key)
+    given = arrays.json_mapping(raw, ROLES).get(key)
     if not isinstance(given, list) or not all(type(v) is int and 0 <= v < num_nodes for v in given):
         raise DataError(f"{raw.folder / ROLES}: {key!r} must be a list of nodes 0 … {num_nodes - 1}")
     return np.array(given, dtype=np.int64)

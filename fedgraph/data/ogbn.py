@@ -28,7 +28,7 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
         raise DataError(f"{raw.folder / labels}: {given.shape[0]} labels for {n} nodes; allowed: one a node")
     known = arrays.whole(given[:, 0], data.counts.classes, raw, labels)
     arcs = arrays.whole(arrays.numbers(raw, edges, 2), n, raw, edges)
-    masks = arrays.masks(*(arrays.whole(arrays.numbers(raw, name, 1)[:, 0], n, raw, name) for name in split))
+    masks = arrays.split_from_ids(*(arrays.whole(arrays.numbers(raw, name, 1)[:, 0], n, raw, name) for name in split))
     rows_of_nodes = feature_matrix(features.astype(np.float32))
     return published.graph(data, raw, (arcs[:, 0], arcs[:, 1]), rows_of_nodes, known, masks=masks, features_from_edges=False)
 

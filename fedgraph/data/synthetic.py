@@ -87,7 +87,9 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
     if isinstance(params, MoleculesParams):
         detail = f"SYNTHETIC: {params.graphs} generated molecule-like graphs (seed {request.seed})"
         sizes = (params.graphs - params.graphs // 2, params.graphs // 2)
-        return small_graphs.collect(small_graphs.molecule, sizes, key, request.seed, Provenance("synthetic", detail))
+        return small_graphs.collect_small_graphs(
+            small_graphs.molecule, sizes, key, request.seed, Provenance("synthetic", detail)
+        )
     chosen = params.model_dump()
     nodes, classes = chosen.pop("nodes"), chosen.pop("classes")
     model = BlockModel(

@@ -58,22 +58,22 @@ def stand_in(data: published.Published, seed: int) -> GraphCollection:
     )
     dataset = data.key.partition("/")[2]
     sizes = _COUNTS[dataset].class_sizes
-    return small_graphs.collect(_DRAWS[dataset], sizes, data.key, seed, Provenance("synthetic", detail))
+    return small_graphs.collect_small_graphs(_DRAWS[dataset], sizes, data.key, seed, Provenance("synthetic", detail))
 
 
 def read(data: published.Published, raw: RawFiles) -> GraphCollection:
     """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels."""
     dataset = data.key.partition("/")[2]
     prefix = dataset.upper()
-    owner = indicator(raw, f"{prefix}_graph_indicator.txt")
+    owner = graph_indicator(raw, f"{prefix}_graph_indicator.txt")
     num_graphs = int(owner[-1]) + 1
-    ends = arcs(raw, f"{prefix}_A.txt", owner)
-    values, labels = np.unique(classes(raw, f"{prefix}_graph_labels.txt", num_graphs), return_inverse=True)
+    ends = read_arcs(raw, f"{prefix}_A.txt", owner)
+    values, labels = np.unique(graph_classes(raw, f"{prefix}_graph_labels.txt", num_graphs), return_inverse=True)
     columns = [np.zeros((owner.size, 0))]
     if (file := f"{prefix}_node_attributes.txt") in data.files:
-        columns.append(attributes(raw, file, owner.size, 1))
+        columns.append(node_attributes(raw, file, owner.size, 1))
     if (file := f"{prefix}_node_labels.txt") in data.files:
-        columns.append(np.eye(_KINDS[dataset])[kinds(raw, file, owner.size, _KINDS[dataset])])
+        columns.append(np.eye(_KINDS[dataset])[node_kinds(raw, file, owner.size, _KINDS[dataset])])
     features = feature_matrix(sp.csr_array(np.concatenate(columns, axis=1)))
     adjacency = undirected(ends[:, 0], ends[:, 1], owner.size).adjacency
     found = Counts(labels.size, owner.size, adjacency.nnz // 2, features.shape[1], tuple(np.bincount(labels).tolist()))
@@ -111,8 +111,8 @@ def _cut(
     )
 
 
-def arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
-    """int64 [m, 2], counted from 0. owner: of :func:`indicator`."""
+def read_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
+    """int64 [m, 2], counted from 0. owner: of :func:`graph_indicator`."""
     given = arrays.numbers(raw, file, 2, blanks=True)
     found = arrays.whole(given, owner.size + 1, raw, file, least=1, what="nodes of the graph indicator")
     ends = found - 1
@@ -125,7 +125,7 @@ def arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
     return ends
 
 
-def indicator(raw: RawFiles, file: str) -> np.ndarray:
+def graph_indicator(raw: RawFiles, file: str) -> np.ndarray:
     """int64 [nodes]: each node's graph, counted from 0, never falling and without a gap."""
     found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=1)
     if not found.size:
@@ -139,20 +139,20 @@ def indicator(raw: RawFiles, file: str) -> np.ndarray:
     return found - 1
 
 
-def classes(raw: RawFiles, file: str, num_graphs: int) -> np.ndarray:
+def graph_classes(raw: RawFiles, file: str, num_graphs: int) -> np.ndarray:
     """int64 [graphs]: each graph's class, as written."""
     found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=None)
     return _as_many(raw, file, found, num_graphs, "graphs")
 
 
-def kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int | None) -> np.ndarray:
+def node_kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int | None) -> np.ndarray:
     """int64 [nodes] in 0 … num_kinds − 1; any whole numbers where nobody knows how many kinds there are."""
     given = arrays.numbers(raw, file, 1, blanks=True)[:, 0]
     found = arrays.whole(given, num_kinds, raw, file, least=None if num_kinds is None else 0, what="kinds of nodes")
     return _as_many(raw, file, found, num_nodes, "nodes")
 
 
-def attributes(raw: RawFiles, file: str, num_nodes: int, width: int | None) -> np.ndarray:
+def node_attributes(raw: RawFiles, file: str, num_nodes: int, width: int | None) -> np.ndarray:
     """float64 [nodes, width], finite. width: None: as in the first line."""
     return _as_many(raw, file, arrays.numbers(raw, file, width, blanks=True), num_nodes, "nodes")
 

@@ -36,7 +36,7 @@ def _federation(request: base.Request) -> Graph:
     if request.parameters or request.path is not None:
         raise ScenarioError("data set 'twitch/federation' takes neither parameters nor a path")
     graphs, owners = [_language(name, request) for name in LANGUAGES], [name.upper() for name in LANGUAGES]
-    graph = structure.united("twitch/federation", graphs, owners)
+    graph = structure.union_of_graphs("twitch/federation", graphs, owners)
     sources = {g.provenance.source for g in graphs}
     checksums = {k: v for g in graphs for k, v in g.provenance.checksums.items()}
     if sources != {"real"}:
@@ -58,7 +58,7 @@ _language = published.loader(LANGUAGES, read, published.Published.generated)
 
 
 def _features(raw: RawFiles, name: str) -> sp.csr_array:
-    file, table = raw.folder / name, arrays.mapping(raw, name)
+    file, table = raw.folder / name, arrays.json_mapping(raw, name)
     if not table:
         raise DataError(f"{file}: holds no node; expected a mapping: node → list of feature numbers")
     rows: list[int] = []

@@ -49,7 +49,7 @@ class Source:
     @classmethod
     def read(cls, path: Path) -> Source:
         """The file at ``path``; ``ScenarioError`` where it cannot be read, is too large, or is not UTF-8 text."""
-        return cls(str(path), text_of(path, "a scenario in YAML"))
+        return cls(str(path), small_text_file(path, "a scenario in YAML"))
 
     def line(self, at: Location) -> int:
         """The line of ``at``, or of the nearest key above it."""
@@ -132,7 +132,7 @@ class Source:
         return {**merged, **own}
 
 
-def text_of(path: Path, allowed: str) -> str:
+def small_text_file(path: Path, allowed: str) -> str:
     """The text of an ordinary file of at most a megabyte; ``ScenarioError`` in one line for others, with what is allowed."""
     try:
         if path.exists() and not path.is_file():
@@ -157,7 +157,7 @@ def one_line(value: object) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def assign(data: object, key: str, value: object, error: Callable[[str], ScenarioError]) -> Location:
+def assign_dotted_key(data: object, key: str, value: object, error: Callable[[str], ScenarioError]) -> Location:
     """Set the dotted ``key`` (numbers index lists) in nested ``data``; where that is."""
     *path, last = key.split(".")
     if not all((*path, last)) or len(path) > MOST_DEPTH:

@@ -88,12 +88,12 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployab
             if cell is None:
                 continue
             clients, params = tasks.task(stage.task.kind).TASK.clients, stage.task.params
-            whole = experiment.plan_of(ready, stage, cell)
+            whole = experiment.plan_of_cell(ready, stage, cell)
             if whole is None or clients is None:
                 raise ScenarioError(f"{folder}: rows of {stage.task.kind} train no model together; there is nothing to deploy")
             plan, partition = shared_training(whole), clients(params, cell, stage.context)
             require_deployable(plan)
-            cohorts = cohorts_of(params.federation, plan, cell, stage.context) if isinstance(params, Params) else []
+            cohorts = round_cohorts(params.federation, plan, cell, stage.context) if isinstance(params, Params) else []
             again = settle(plan.guarantee, _attended(plan, cohorts)).epsilon
             said = head.epsilon_provable if plan is whole else head.paths[MODEL]
             if not math.isclose(again, said, abs_tol=AGREES / 10):
@@ -105,9 +105,9 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployab
     raise ScenarioError(f"{folder}: its scenario.yaml has no row {row_anchor(row)} any more; run it again")
 
 
-def cohorts_of(settings: Participation, plan: Plan, cell: Cell, context: Context) -> list[list[int]]:
+def round_cohorts(settings: Participation, plan: Plan, cell: Cell, context: Context) -> list[list[int]]:
     """The clients of each round, as the run drew them. ``ScenarioError`` where a round could be short of one."""
-    if (who := attendance.drawn(settings, plan, cell, context)) is None:
+    if (who := attendance.drawn_attendance(settings, plan, cell, context)) is None:
         return []
     if settings.sample != "fixed" or settings.drop_out or settings.deadline_s is not None:
         raise ScenarioError(f"{plan.method} cannot be exported: a project asks a fixed number of clients, who all answer")
@@ -137,14 +137,14 @@ def export(found: Deployable, framework: str, out: Path, force: bool = False) ->
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as place:
         made = Path(place) / "project"
         write_files(found, framework, made)
-        epsilon = priced(made, found.epsilon)
+        epsilon = price_of_project(made, found.epsilon)
         if out.exists():
             shutil.rmtree(out)
         os.replace(made, out)
     return epsilon
 
 
-def priced(folder: Path, expected: float) -> float:
+def price_of_project(folder: Path, expected: float) -> float:
     """What ``fedgraph price`` finds in the files. ``ScenarioError`` where it is not ``expected``, to within ``AGREES``."""
     total = pricing.price(folder).headline.total
     if total is None or not abs(total.epsilon - expected) <= AGREES:

@@ -42,7 +42,7 @@ def cut_into_blocks(num_clients: int) -> tuple[range, ...]:
     return tuple(range(a, b) for a, b in itertools.pairwise(edges))
 
 
-def piece(partition: Partition, blocks: Sequence[int]) -> dict[int, Subgraph]:
+def block_piece(partition: Partition, blocks: Sequence[int]) -> dict[int, Subgraph]:
     """What the actor that has these blocks of clients holds: their subgraphs, by their numbers, and no other client's."""
     cut = cut_into_blocks(partition.num_clients)
     return {client: partition.subgraphs[client] for block in blocks for client in cut[block]}
@@ -57,7 +57,7 @@ def adds_up(plan: Plan) -> bool:
     return (plan.sums.suffice or plan.sums.additive) and not plan.watch.keeps_rounds
 
 
-def of_clients(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
+def block_sum(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
     """The sum of what the clients of ``block`` released, in their order; each is forgotten once it is added."""
     released: dict[str, Summed] | None = None
     lines: list[Release | Line] = []
@@ -74,7 +74,7 @@ def of_clients(block: int, messages: Iterable[ClientMessage], round_: int) -> Bl
     return BlockMessage(block, 1, round_, released or {}, count, fewest_lines(lines))
 
 
-def added(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
+def merged_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
     """``parts`` (ascending) with every two halves of a branch added; one is left when all blocks are there."""
     done: list[BlockMessage] = []
     for part in parts:
@@ -85,9 +85,9 @@ def added(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
     return done
 
 
-def total(parts: Sequence[BlockMessage]) -> BlockMessage:
+def tree_total(parts: Sequence[BlockMessage]) -> BlockMessage:
     """The sum of all ``parts``: along the tree, and from left to right where a branch is missing."""
-    first, *rest = added(parts)
+    first, *rest = merged_branches(parts)
     for part in rest:
         first = _together(first, part)
     return first

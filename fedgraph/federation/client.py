@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fedgraph.errors import FedgraphError, RuntimeFailure
-from fedgraph.federation.blocks import added, adds_up, cut_into_blocks, of_clients, union
+from fedgraph.federation.blocks import adds_up, block_sum, cut_into_blocks, merged_branches, union
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
 from fedgraph.federation.participation import Stale
-from fedgraph.federation.secure.client import Board, hide, merge_boards
+from fedgraph.federation.secure.client import Board, mask_message, merge_boards
 from fedgraph.methods.base import Plan, Streams, block_path, client_path, kinds
 from fedgraph.privacy.desk import Desk, Released, alternatives, summed
 from fedgraph.privacy.ledger import account_name
@@ -25,7 +25,7 @@ from fedgraph.types import Subgraph
 _workspaces: dict[str, dict[Hashable, Any]] = {}
 # Digests of what these clients released, so that a replay of another value is refused (``Desk.replay``).
 _digests: dict[str, dict[Hashable, Any]] = {}
-_KEEP = 64  # jobs, where those that ended never said so: ``leave`` ends one
+_KEEP = 64  # jobs, where those that ended never said so: ``forget_client`` ends one
 Held: TypeAlias = Mapping[int, Subgraph] | Sequence[Subgraph]  # by client: of the blocks that are asked, or of all
 Model: TypeAlias = dict[str, np.ndarray] | Stale
 
@@ -41,7 +41,7 @@ def run_blocks(
     cut = cut_into_blocks(job.plan.facts.sizes.num_clients)
     if not adds_up(job.plan):
         return [message for b in blocks for message in _one_by_one(cut[b], held, job, model, round_, board)]
-    return added([_run_block(block, cut[block], held, job, model, round_, board) for block in blocks])
+    return merged_branches([_run_block(block, cut[block], held, job, model, round_, board) for block in blocks])
 
 
 def run_stale(
@@ -55,7 +55,7 @@ def run_stale(
     return run_blocks(blocks, held, job, stale, round_)
 
 
-def leave(blocks: Sequence[int], job: Job) -> None:
+def forget_client(blocks: Sequence[int], job: Job) -> None:
     """After the last round: forget what was kept for the clients of the job."""
     for by_job in (_workspaces, _digests):
         by_job.pop(job.key, None)
@@ -90,7 +90,7 @@ def _run_block(block: int, clients: range, held: Held, job: Job, model: Model, r
             pass
         raise _named(error, f"{job.plan.method}, clients {clients[0]} … {clients[-1]}, round {round_}") from error
     if at_once is None:
-        return of_clients(block, one_by_one, round_)
+        return block_sum(block, one_by_one, round_)
     entries, released = at_once
     sums = {name: summed(None, value) for name, value in released.items()}
     return BlockMessage(block, 1, round_, sums, len(clients), fewest_lines(entries))
@@ -157,7 +157,7 @@ def _run_client(client: int, held: Held, job: Job, model: Model, round_: int, bo
         )
         released = method.client(job.plan, kept[client], model, round_, streams, desk)
         if job.masks is not None:
-            released = hide(job, client, round_, released, board)
+            released = mask_message(job, client, round_, released, board)
         return ClientMessage(client, round_, released, tuple(desk.entries))
     except Exception as error:
         raise _named(error, f"{job.plan.method}, client {client}, round {round_}") from error

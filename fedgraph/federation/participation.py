@@ -262,7 +262,7 @@ class Traffic:
     seconds: dict[str, float]
 
 
-def traffic(sizes: Sequence[tuple[int, int]], computed: np.ndarray | None) -> Traffic:
+def round_traffic(sizes: Sequence[tuple[int, int]], computed: np.ndarray | None) -> Traffic:
     """sizes: per round, bytes down to and up from one client. Clients work side by side; the server's own line is no limit."""
     waits = np.zeros(len(sizes)) if computed is None else computed
     seconds = dict.fromkeys(LINKS, float(waits.sum()))

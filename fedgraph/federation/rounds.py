@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import client, server
-from fedgraph.federation.blocks import cut_into_blocks, piece
+from fedgraph.federation.blocks import block_piece, cut_into_blocks
 from fedgraph.federation.messages import Job, Masks, Receipt
 from fedgraph.federation.participation import Attendance
 from fedgraph.federation.secure import client as masks_at_client
@@ -108,11 +108,11 @@ def run(
     name = account_name(stream)
     public = dataclasses.replace(plan.facts.public, graph=None)  # clients need it no more
     plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public=public))
-    held = runtime.deal(partition, piece, len(cut_into_blocks(plan.facts.sizes.num_clients)))
+    held = runtime.deal(partition, block_piece, len(cut_into_blocks(plan.facts.sizes.num_clients)))
 
     def on_the_way(job: Job, before: Advanced | None, rounds: range) -> Advanced:
         path = tuple(str(part) for part in job.stream)
-        found: Advanced = runtime.federate(advance, held, job, before, rounds, keep, path=path, on_round=on_round)
+        found: Advanced = runtime.federate(advance_rounds, held, job, before, rounds, keep, path=path, on_round=on_round)
         return found
 
     first: Advanced | None = None
@@ -138,7 +138,7 @@ def run(
     return Outcome(last.state, releases, notes, sizes, last.kept)
 
 
-def advance(
+def advance_rounds(
     clients: Clients, partition: Any, job: Job, before: Advanced | None, rounds: range, keep: frozenset[int]
 ) -> Advanced:
     """At the server: ``rounds`` of one training, from ``before`` or from the beginning.
@@ -173,7 +173,7 @@ def advance(
             kept.append((round_ + 1, state))
         many = receipt.messages
         clients.count(round_ + 1, rounds.stop, many, many * receipt.up, many * receipt.down)
-    clients.ask(client.leave, num_blocks, handle)
+    clients.ask(client.forget_client, num_blocks, handle)
     return Advanced(state, tuple(receipts), tuple(kept))
 
 

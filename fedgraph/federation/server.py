@@ -85,7 +85,7 @@ def _require_finite(state: State, round_: int) -> None:
 
 def _of_sums(messages: Sequence[BlockMessage], round_: int, summed: Sequence[tuple[str, int]]) -> Inbox:
     """What the server sees where sums over blocks travelled."""
-    whole = blocks.total(messages)
+    whole = blocks.tree_total(messages)
     for name, least in summed:
         if name in whole.released and whole.released[name].num_clients < least:
             raise _too_few(round_, name, least)

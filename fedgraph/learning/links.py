@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import device, seed_torch
 from fedgraph.learning.propagation.aggregation import unit_length
-from fedgraph.learning.sampling import hashed
+from fedgraph.learning.sampling import hashed_keys
 from fedgraph.types import Graph
 
 HITS = (20, 50, 100)  # K of Hits@K (Hu et al. 2020, Open Graph Benchmark)
@@ -55,12 +55,12 @@ def random_pairs(num_nodes: int, count: int, rng: np.random.Generator, without: 
     return drawn[:count]
 
 
-def coins(pairs: np.ndarray, key: int) -> np.ndarray:
+def pair_coins(pairs: np.ndarray, key: int) -> np.ndarray:
     """float64 [m] in [0, 1): a public coin for each pair, which depends on its two ids and on ``key`` alone.
 
     Whether an edge exists changes nobody's coin, so a split by coins costs no privacy (SplitMix64 of both ids).
     """
-    return (hashed(pairs[:, 0], pairs[:, 1], key % 2**63) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (hashed_keys(pairs[:, 0], pairs[:, 1], key % 2**63) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def measure(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:
@@ -167,7 +167,7 @@ class Scale:
         return np.asarray(rows * np.minimum(1.0, LONGEST / np.maximum(lengths, 1e-12)))
 
 
-def discriminant(known: np.ndarray, sums: np.ndarray) -> np.ndarray:
+def fisher_direction(known: np.ndarray, sums: np.ndarray) -> np.ndarray:
     """float64 [d], Fisher's direction between edges and random pairs.
 
     Args:
@@ -181,7 +181,7 @@ def discriminant(known: np.ndarray, sums: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.solve(alike, away) / own.spread)
 
 
-def heuristic(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
+def heuristic_scores(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
     """float64 [m], scores in clear: ``common`` neighbours, ``adamic-adar`` or ``resource`` allocation, ``preferential``.
 
     Reference: Liben-Nowell & Kleinberg 2007, section 3; Zhou, Lü & Zhang 2009 (resource allocation).

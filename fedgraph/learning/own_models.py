@@ -1,7 +1,7 @@
 """What a client learns for itself from the shared model, and keeps: nothing here is private, it is for its own eyes.
 
-**A head of its own** (``fitted``) corrects the shared model's scores. For a row x with shared scores s = log P(class | shared
-model) and a = the mean of exp(s) over its neighbours,
+**A head of its own** (``fitted_head``) corrects the shared model's scores. For a row x with shared scores s = log P(class |
+shared model) and a = the mean of exp(s) over its neighbours,
 
     logits = s + xW + aV,
 
@@ -79,7 +79,7 @@ def inputs(graph: Graph, chances: np.ndarray) -> Inputs:
     return Inputs(unit_rows(graph.features), np.log(np.maximum(chances, 1e-9)), around)
 
 
-def fitted(given: Inputs, labels: np.ndarray, rng: np.random.Generator) -> Head:
+def fitted_head(given: Inputs, labels: np.ndarray, rng: np.random.Generator) -> Head:
     """The client's head. labels: int64 [n], −1 where unknown."""
     known = rng.permutation(np.flatnonzero(labels >= 0))
     held = int(HELD_OUT * known.size)
@@ -88,7 +88,7 @@ def fitted(given: Inputs, labels: np.ndarray, rng: np.random.Generator) -> Head:
     judged, trained = known[:held], known[held:]
     tried = _heads(given.at(trained), labels[trained], MOST_STEPS)
     seen = given.at(judged)
-    losses = [loss(head.scores(seen), labels[judged]) for head in tried]
+    losses = [head_loss(head.scores(seen), labels[judged]) for head in tried]
     return _heads(given.at(known), labels[known], tried[int(np.argmin(losses))].steps)[-1]
 
 
@@ -122,7 +122,7 @@ def _followed(
             yield step, weights
 
 
-def loss(logits: np.ndarray, labels: np.ndarray) -> float:
+def head_loss(logits: np.ndarray, labels: np.ndarray) -> float:
     """Mean cross-entropy. logits: float [n, c]; labels: int64 [n], all known."""
     top = logits.max(axis=1, keepdims=True)
     return float(np.mean(np.log(np.exp(logits - top).sum(axis=1)) + top[:, 0] - logits[np.arange(labels.size), labels]))
@@ -138,10 +138,10 @@ def tuned(layout: Layout, shared: np.ndarray, x: Rows, labels: np.ndarray, rng: 
     def descended(fitted: np.ndarray, steps: int) -> list[np.ndarray]:
         return _descended(layout, shared, x, fitted, steps)
 
-    return chosen(descended, lambda vector: logits(layout, vector, x), shared, labels, rng)
+    return held_out_choice(descended, lambda vector: logits(layout, vector, x), shared, labels, rng)
 
 
-def chosen(
+def held_out_choice(
     descended: Callable[[np.ndarray, int], list[np.ndarray]],
     scores: Callable[[np.ndarray], np.ndarray],
     shared: np.ndarray,
@@ -158,7 +158,7 @@ def chosen(
         return shared
     fitted = labels.copy()
     fitted[held] = -1
-    losses = [loss(np.asarray(scores(weights))[held], labels[held]) for weights in descended(fitted, MOST_STEPS)]
+    losses = [head_loss(np.asarray(scores(weights))[held], labels[held]) for weights in descended(fitted, MOST_STEPS)]
     steps = EVERY * int(np.argmin(losses))
     return descended(labels, steps)[-1] if steps else shared
 

@@ -29,10 +29,10 @@ _ODD = 0x9E3779B97F4A7C15
 
 def priorities(one: np.ndarray, two: np.ndarray, coin: int) -> np.ndarray:
     """uint64 [m], uniform-looking, symmetric in the two ids (splitmix64, Steele et al. 2014, applied twice)."""
-    return hashed(one, two, coin * _ODD % 2**64)
+    return hashed_keys(one, two, coin * _ODD % 2**64)
 
 
-def hashed(one: np.ndarray, two: np.ndarray, key: int) -> np.ndarray:
+def hashed_keys(one: np.ndarray, two: np.ndarray, key: int) -> np.ndarray:
     """uint64 [m]: a hash of a key in 0 … 2⁶⁴ − 1 and of two ids in either order."""
     low, high = np.minimum(one, two).astype(np.uint64), np.maximum(one, two).astype(np.uint64)
     return _mix(_mix(low + np.uint64(key)) ^ (high * np.uint64(_ODD)))

@@ -187,7 +187,7 @@ def _learnt(plan: Planned, memory: Memory) -> np.ndarray:
     """[n, c], of a classifier on public rows and, where they help on public labels, the released ones."""
     p, labels, classes = plan.params, plan.made.attributes.labels, plan.facts.sizes.num_classes
     encoder = public.Encoder("classes", p.hidden, p.folds, public.Fitting(p.epochs, 0.01, 5e-4))
-    inputs = [public.encode(plan.made.attributes, encoder).own]
+    inputs = [public.encode_nodes(plan.made.attributes, encoder).own]
     if memory.released is not None:
         inputs.append((memory.released - 1 / classes).astype(np.float32))
     widths = (*((p.classifier,) if p.classifier else ()), classes)

@@ -100,7 +100,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Every hop, priced."""
     unread = params.hops and params.depth == "chosen" and params.in_sample
-    return noisy_hops.plan_of("gap_edge", params, facts, budget, (ALL_HOPS,) if unread else ())
+    return noisy_hops.plan_noisy_hops("gap_edge", params, facts, budget, (ALL_HOPS,) if unread else ())
 
 
 def _encoder(params: Params) -> public.Encoder:
@@ -109,14 +109,14 @@ def _encoder(params: Params) -> public.Encoder:
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """The encoder, from public features and labels."""
-    encoded = public.encode(plan.made.attributes, _encoder(plan.params))
+    encoded = public.encode_nodes(plan.made.attributes, _encoder(plan.params))
     memory = Memory(seed=int(rng.integers(2**63)), encoder=encoded.parameters, inputs=(encoded.own,), sent=(encoded.message,))
     return _after_hop(plan, memory, encoded.message)
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Keep the noisy hop, broadcast it for the next one, and after the last train the classifier."""
-    sums = noisy_hops.received(plan, inbox)
+    sums = noisy_hops.received_hops(plan, inbox)
     rows = unit_length(sums)
     m = state.memory
     return _after_hop(plan, replace(m, inputs=(*m.inputs, rows), sent=(*m.sent, rows), sums=(*m.sums, sums)), rows)

@@ -34,7 +34,7 @@ from fedgraph.methods.base.node_caps import (
     descent_of,
     directions,
     hop_key,
-    plan_of,
+    plan_capped_hops,
     rows_of,
 )
 from fedgraph.privacy.desk import Desk, Released
@@ -95,7 +95,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise multipliers of both stages and of the hops, and every release."""
     first = 0 if params.encoder == "none" else params.steps
-    return plan_of(
+    return plan_capped_hops(
         "gap_node",
         params,
         facts,
@@ -245,7 +245,7 @@ def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) 
         part, coins = graph.induced(nodes), seen.Coins.of(nodes, units[:, 0])
         x, labels = rows_of(part, plan.made.basis), torch.tensor(part.labels, device=device())
         of_stage: dict[Stage, tuple[Any, np.ndarray]] = {"encoder": (x, overlaps(x, coins.rows))}
-        for round_, model, message in seen.messages(plan, state, number, "gradient"):
+        for round_, model, message in seen.seen_messages(plan, state, number, "gradient"):
             stage: Stage = "encoder" if round_ < plan.made.first else "classifier"
             if stage == "classifier" and stage not in of_stage:
                 if not hops:
@@ -254,7 +254,7 @@ def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) 
             rows, overlap = of_stage[stage]
             at = (plan.made.layout(stage), model[stage], rows, labels, plan.params.clip)
             coins.add(products(*at, overlap, coins.rows), left_over_products(*at, message, weights[nodes]))
-        found[nodes[coins.rows]] = coins.ratios(seen.noise(plan, "classifier", plan.params.clip))
+        found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, "classifier", plan.params.clip))
     return found[units[:, 0]]
 
 

@@ -98,7 +98,7 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
         raise RuntimeFailure("link_clear was asked for scores before it had the edges")
     if memory.rows is not None:
         return np.einsum("ij,ij->i", memory.rows[pairs[:, 0]], memory.rows[pairs[:, 1]]).astype(np.float64)
-    return links.heuristic(plan.params.model, memory.graph.adjacency, pairs)
+    return links.heuristic_scores(plan.params.model, memory.graph.adjacency, pairs)
 
 
 OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(

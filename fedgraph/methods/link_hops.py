@@ -144,7 +144,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     require_simple(subgraph.graph.adjacency)
     own = links.edges_of(subgraph.graph.adjacency)
     ids = subgraph.nodes[own] if len(own) else own
-    supervises = links.coins(ids, plan.made.key) < plan.params.supervision
+    supervises = links.pair_coins(ids, plan.made.key) < plan.params.supervision
     kept = own if not plan.params.hops else own[~supervises]
     return Work(
         links.adjacency_of(kept, subgraph.graph.num_nodes), ids[supervises] if plan.params.hops else ids, subgraph.nodes
@@ -198,7 +198,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
         return _broadcast(plan, np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32))
     each = inbox.each.get("supervision")
     total = np.sum(each, axis=0) if each else inbox.sums["supervision"]
-    return base.State(state.model, Memory(links.discriminant(_known(plan, state.model, _random(plan)), np.asarray(total))))
+    return base.State(state.model, Memory(links.fisher_direction(_known(plan, state.model, _random(plan)), np.asarray(total))))
 
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:

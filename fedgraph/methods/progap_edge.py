@@ -50,7 +50,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Every hop, priced."""
-    return noisy_hops.plan_of("progap_edge", params, facts, budget)
+    return noisy_hops.plan_noisy_hops("progap_edge", params, facts, budget)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -61,7 +61,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Keep the noisy hop, and train the next stage on it."""
     memory = state.memory
-    return _grown(plan, replace(memory, sums=(*memory.sums, noisy_hops.received(plan, inbox))))
+    return _grown(plan, replace(memory, sums=(*memory.sums, noisy_hops.received_hops(plan, inbox))))
 
 
 def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
@@ -71,7 +71,7 @@ def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
     p, public, number = plan.params, plan.made.attributes, len(memory.stages)
     chooses = gap_networks.held_out(public.labels, np.random.default_rng(memory.seed))
     before = memory.stages[-1] if number else None
-    stage = progressive.grown(before, public, memory.sums, chooses, p.hidden, p.epochs, memory.seed + number)
+    stage = progressive.train_stage(before, public, memory.sums, chooses, p.hidden, p.epochs, memory.seed + number)
     memory = replace(memory, stages=(*memory.stages, stage))
     if number == p.hops:
         return base.State({}, memory)

@@ -33,7 +33,7 @@ from fedgraph.methods.base.node_caps import (
     descent_of,
     directions,
     hop_key,
-    plan_of,
+    plan_capped_hops,
     rows_of,
 )
 from fedgraph.privacy.desk import Desk
@@ -82,7 +82,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise multipliers of gradients and hops, and every release."""
     steps = params.steps
-    return plan_of(
+    return plan_capped_hops(
         "progap_node",
         params,
         facts,

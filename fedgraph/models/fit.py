@@ -79,7 +79,7 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
             raise PrivacyError(f"{ready.name}: its ε is ∞, so nothing would be protected; say {ACCEPT}, or fit another row")
         if wanted.budget is not None:
             planned = Candidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
-            charge(wanted.budget, planned, ready.graph.names.ids or None, others)
+            charge_training(wanted.budget, planned, ready.graph.names.ids or None, others)
         fitted = ready.models.train(ready.params, ready.cell, context)
     settled = fitted.settled
     name = ready.cell.name
@@ -152,13 +152,13 @@ def model_of(ready: Prepared, fitted: Trained, epsilon: float, ledger: Ledger, i
         epsilon=epsilon,
         ranks=fitted.world.setting.ranks,
         delta=account.delta,
-        statement=statement(epsilon, account),
+        statement=training_statement(epsilon, account),
         ledger=tuple(ledger.lines()),
         versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
     )
 
 
-def statement(epsilon: float, account: Account) -> tuple[str, ...]:
+def training_statement(epsilon: float, account: Account) -> tuple[str, ...]:
     """What the training protects, one sentence each."""
     protection = account.protection
     unit = protection.unit.value
@@ -181,7 +181,7 @@ def setting_of(params: Params, graph: Graph, public: Graph | None) -> protocols.
     needs = isinstance(params.public, public_part.PublicSet) or (
         params.public == "test-graph" and params.protocol in ("inductive", "inductive-edges")
     )
-    called = public_part.called(params.public) if needs else "nothing"
+    called = public_part.public_column(params.public) if needs else "nothing"
     if needs and given is None:
         raise ScenarioError(
             f"the row takes some people as public (public: {called}), and in a model everybody trains: name other people whose "
@@ -257,7 +257,7 @@ def read_select(path: Path) -> Select:
         raise ScenarioError(f"{path}: {' '.join(str(error).split())[:300]}; allowed: over, among, by, shape") from error
 
 
-def charge(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
+def charge_training(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
     """Charge the training to its people; a refusal names the first of ``others`` that would still fit."""
     try:
         budget_charges.charge(book, row.name, [row], ids)

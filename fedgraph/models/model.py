@@ -117,7 +117,7 @@ def load(path: str | Path) -> Model:
     if not isinstance(found, Model) or found.plan.method != found.method:
         raise DataError(f"{path}: holds no model; allowed: a file that 'fedgraph fit' wrote")
     try:
-        cost = priced(found.ledger)
+        cost = account_epsilon(found.ledger)
     except (ValueError, KeyError, TypeError, PrivacyError) as error:
         raise DataError(f"{path}: its ledger cannot be read ({' '.join(str(error).split())[:200]})") from error
     if not math.isclose(cost, found.epsilon, rel_tol=1e-6):
@@ -125,7 +125,7 @@ def load(path: str | Path) -> Model:
     return found
 
 
-def priced(ledger: tuple[str, ...]) -> float:
+def account_epsilon(ledger: tuple[str, ...]) -> float:
     """ε of one account's ledger lines, composed anew."""
     account, *lines = (json.loads(line) for line in ledger)
     return again(Account.from_dict(account), [Line.from_dict(line) for line in lines]).epsilon

@@ -47,7 +47,7 @@ class PartitionModule(Protocol):
     Params: type[Settings]
 
 
-def chosen(spec: Spec) -> tuple[PartitionOffers[Any], Settings]:
+def chosen_partition(spec: Spec) -> tuple[PartitionOffers[Any], Settings]:
     """(what the partition named under ``partition`` can do, its settings); ``ScenarioError`` where there is none."""
     module = cast(PartitionModule, plugins.load("partition", spec["partition"]))
     return module.PARTITION, module.Params(**{key: value for key, value in spec.items() if key != "partition"})
@@ -89,7 +89,7 @@ def with_cut_edges(graph: Graph, partition: Partition) -> Partition:
     return replace(partition, subgraphs=tuple(told))
 
 
-def overlapping(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[int], description: str) -> Partition:
+def overlapping_partition(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[int], description: str) -> Partition:
     """A partition whose clients, found by following edges, may share nodes.
 
     groups: sorted node ids per client. centers: global id of each centre.

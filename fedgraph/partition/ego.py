@@ -35,7 +35,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     for center in order:
         if len(centers) == params.clients:
             break
-        nodes = reach(graph.adjacency, int(center), params.hops)
+        nodes = nodes_within_hops(graph.adjacency, int(center), params.hops)
         if nodes.size >= params.min_nodes:
             groups.append(nodes)
             centers.append(int(center))
@@ -45,10 +45,10 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
             f"{params.clients} ego-networks asked for, but only {len(centers)} nodes {where}have an ego-network of at least "
             f"{params.min_nodes} node(s) within {params.hops} hop(s); ask for fewer clients or a smaller min_nodes"
         )
-    return base.overlapping(graph, groups, centers, f"{params.clients} ego-networks of {params.hops} hop(s)")
+    return base.overlapping_partition(graph, groups, centers, f"{params.clients} ego-networks of {params.hops} hop(s)")
 
 
-def reach(adjacency: sp.csr_array, center: int, hops: int) -> np.ndarray:
+def nodes_within_hops(adjacency: sp.csr_array, center: int, hops: int) -> np.ndarray:
     """Nodes at most ``hops`` edges from ``center``, itself included; int64, sorted."""
     nodes = np.array([center], dtype=np.int64)
     frontier = nodes

@@ -95,7 +95,7 @@ def poisson(multiplier: float, rate: float, replaced: bool = False, records: int
         weights = binom.pmf(hits, records, rate)
         keep = weights > 0
         pair = mixture.Pair(weights[keep], hits[keep], np.ones(1), np.zeros(1), multiplier)
-        there, back = mixture.curves(pair, losses.tail(delta, rounds))
+        there, back = mixture.curves(pair, losses.infinite_mass(delta, rounds))
         epsilon = losses.compose([losses.Part(there, back, rounds)], delta)
         bound = price(Repeated(Gaussian(multiplier / records), rounds), delta)  # no amplification: always valid
         if bound.epsilon <= epsilon:
@@ -122,7 +122,7 @@ def fixed_size(multiplier: float, rate: float, replaced: bool) -> Cost:
                 multiplier * (1 if replaced else 2), math.ceil(rate * rows), rows, touched_rows=1, replaced=True
             )
             return price(Repeated(event, rounds), delta)
-        tail = losses.tail(delta, rounds)
+        tail = losses.infinite_mass(delta, rounds)
         found = [
             Price(
                 losses.compose([losses.Part(_joint_convexity(multiplier, rate, tail), None, rounds)], delta),

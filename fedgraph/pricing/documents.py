@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fedgraph.documents.lines import Location
-from fedgraph.documents.lines import text_of as ordinary_text
+from fedgraph.documents.lines import small_text_file as ordinary_text
 from fedgraph.errors import PricingError, ScenarioError
 from fedgraph.pricing import formats
 from fedgraph.pricing.catalogue import entries, places
@@ -254,7 +254,7 @@ def _inside(folder: Path) -> Path:
 
 def _parsed(path: Path, suffix: str, text: str) -> Document:
     if suffix in FORMATS:
-        data, lines = formats.parsed(path, suffix, text)
+        data, lines = formats.parsed_file(path, suffix, text)
         return Document(path, FORMATS[suffix], data, lines=lines)
     if suffix in (".py", ".ipynb"):
         text, written = (text, {}) if suffix == ".py" else formats.notebook(path, text)
@@ -270,8 +270,8 @@ def from_text(path: Path, text: str) -> Document:
     if re.match(r"^(argparse\.)?Namespace\(", body):
         return Document(path, "namespace", formats.namespace(path, body))
     if re.search(r"(^|\s)(python3?|torchrun|accelerate|\S+\.py|\S*compute_dp_sgd_privacy\w*)\s", body + " "):
-        words = formats.words(path, body)
-        return Document(path, "command", formats.options(words), tuple(words))
+        words = formats.python_line_words(path, body)
+        return Document(path, "command", formats.command_line_options(words), tuple(words))
     pairs = [re.match(r"^\s*(?:--)?([\w.-]+)\s*[:=]\s*(.*?)\s*$", row) for row in body.splitlines() if row.strip()]
     if pairs and all(pairs):
         return Document(path, "namespace", {m[1].replace("-", "_"): formats.scalar(m[2]) for m in pairs if m})

@@ -2,8 +2,8 @@
 
 Flower draws max(⌊fraction·N⌋, min nodes) of N nodes without replacement. A strategy that averages the replies of the round
 (FedAvg, FedProx) has nothing else to hide. One that keeps a state keeps it without the noise: ``DifferentialPrivacy…`` noises
-what the strategy returns, not what it remembers. Of FedAvgM the state is linear, so that its worst gain is known (``gain``); of
-the others (FedAdam, FedYogi, medians, trimmed means, Krum) no bound is proven here, and the price is ∞.
+what the strategy returns, not what it remembers. Of FedAvgM the state is linear, so that its gain is known (``momentum_gain``);
+of the others (FedAdam, FedYogi, medians, trimmed means, Krum) no bound is proven here, and the price is ∞.
 
 ``accountant=RdpAccountant(PrivacyConfig(target_delta, population_size, …))`` composes one Gaussian of ``noise_multiplier`` a
 round, without amplification, under add/remove of a client, in Rényi orders. It refuses unequal weights, other numbers of
@@ -66,7 +66,7 @@ class Part:
         return max(answers.ask(HEAVIEST, question, tuple(dict.fromkeys(tried)), max(sampled, even)), even)
 
 
-def gain(rate: float, momentum: float) -> float:
+def momentum_gain(rate: float, momentum: float) -> float:
     """Σ|h_k| of FedAvgM: how far clipped updates of all rounds move its next state, in moves of one round.
 
     With the answers of earlier rounds given, a change Δ_t of the mean moves momentum and state by
@@ -87,7 +87,7 @@ def gain(rate: float, momentum: float) -> float:
     return math.inf
 
 
-def inner(app: App, value: Value) -> Inner | str:
+def inner_strategy(app: App, value: Value) -> Inner | str:
     """The strategy under the noise, or why nothing is proven of it."""
     if isinstance(value, Choice) or not isinstance(value, Call):
         return f"{text(value)}, which is not decided: whether it keeps a state is not known"
@@ -111,7 +111,7 @@ def inner(app: App, value: Value) -> Inner | str:
         )
         if rate is None or momentum is None:
             return "FedAvgM, whose server_learning_rate or server_momentum is not a number here: its memory is not noised"
-        found = 1.0 if (rate, momentum) == (1.0, 0.0) else gain(rate, momentum)
+        found = 1.0 if (rate, momentum) == (1.0, 0.0) else momentum_gain(rate, momentum)
         if math.isinf(found):
             return f"FedAvgM with learning rate {rate:g} and server_momentum {momentum:g}: its memory without noise grows"
         return Inner(name, value, found, own_sampling)
@@ -170,7 +170,7 @@ def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, .
     return max(0.0, found)
 
 
-def counted(app: App, call: Call, multiplier: float, sampled: float, inner: Inner) -> Counted | None:
+def strategy_accountant(app: App, call: Call, multiplier: float, sampled: float, inner: Inner) -> Counted | None:
     """What the strategy's accountant says; None where it has none."""
     made = plain(call.held("accountant"))
     if made is None:

@@ -25,7 +25,7 @@ SUFFIXES = (".yaml", ".yml", ".json", ".conf", ".toml")
 Lines = dict[Location, int]
 
 
-def parsed(path: Path, suffix: str, text: str) -> tuple[dict[str, Tree], Lines]:
+def parsed_file(path: Path, suffix: str, text: str) -> tuple[dict[str, Tree], Lines]:
     """The mapping of a file, and where its keys stand. ``PricingError`` in one line where it is damaged or a bomb."""
     if suffix == ".conf":
         return _mapping(path, hocon(path, text)), {}
@@ -244,7 +244,7 @@ def namespace(path: Path, body: str) -> dict[str, Tree]:
     return out
 
 
-def words(path: Path, body: str) -> list[str]:
+def python_line_words(path: Path, body: str) -> list[str]:
     """The words of the one line that runs Python."""
     joined = re.sub(r"\\\s*\n", " ", body)
     runs = [
@@ -262,7 +262,7 @@ def words(path: Path, body: str) -> list[str]:
         raise PricingError(f"{path}:1: not a command line: {error}") from None
 
 
-def options(words: list[str]) -> dict[str, Tree]:
+def command_line_options(words: list[str]) -> dict[str, Tree]:
     """``--key value``, ``--key=value`` and bare ``--flag`` (True) of a command line; - in names becomes _."""
     out: dict[str, Tree] = {}
     index = 0

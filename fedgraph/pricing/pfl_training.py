@@ -72,7 +72,7 @@ def gaussian(document: Document, said: Said, order: str = ORDER) -> Reading:
     return _reading(said, rows, (std, rate, times, delta), order)
 
 
-def single(document: Document, said: Said) -> Reading:
+def single_mechanism(document: Document, said: Said) -> Reading:
     """Gaussian noise that makes one iteration (ε, δ) by itself, in every iteration."""
     once = calibrate.noise_multiplier(Gaussian, said.epsilon or 0.0, said.delta or 0.0)
     found, scaled = gaussian(document, replace(said, noise=once, epsilon=None)), once * document.louder
@@ -95,7 +95,7 @@ def laplace(document: Document, said: Said) -> Reading:
     return replace(_reading(said, rows), published=(claim,), settings={"epsilon": epsilon / document.louder})
 
 
-def banded(document: Document, said: Said, separation: int | None, sampler: str | None) -> Reading:
+def banded_mechanism(document: Document, said: Said, separation: int | None, sampler: str | None) -> Reading:
     """Correlated noise. separation: the file's min_separation; sampler: how the file draws users, where it says so."""
     rate, times, delta = said.at(document)
     gap, column = int(document.ask("min separation", separation)), None
@@ -164,7 +164,7 @@ class Part:
     rounds: int
 
 
-def joint(document: Document, said: Said, parts: tuple[Part, ...], options: str) -> Reading:
+def joint_mechanism(document: Document, said: Said, parts: tuple[Part, ...], options: str) -> Reading:
     """Several mechanisms at once. options: the name of the option that holds their noise."""
     said = replace(said, rate=max(p.rate for p in parts), rounds=max(p.rounds for p in parts))
     (rate, times, delta), louder, rows = said.at(document), document.louder, []
@@ -184,7 +184,7 @@ def joint(document: Document, said: Said, parts: tuple[Part, ...], options: str)
     return replace(_reading(said, rows, order=order), settings=settings)
 
 
-def local(document: Document, kind: str, epsilon: float, said: Said, louder: float) -> list[Row]:
+def local_mechanism(document: Document, kind: str, epsilon: float, said: Said, louder: float) -> list[Row]:
     """Rows of a mechanism that each user applies before sending: a user in every round, seen by the server."""
     (_, times, delta), rows = said.at(document, sampled=False), []
     for relation, replaced in RELATIONS:

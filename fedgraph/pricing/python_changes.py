@@ -126,7 +126,7 @@ class Changes:
             if isinstance(held, Table) and held.whole:
                 parsed |= held
             elif elements(held) is not None and all(isinstance(word, str) for word in words):
-                parsed |= formats.options([str(word) for word in words])
+                parsed |= formats.command_line_options([str(word) for word in words])
             elif held is not None:
                 self.argv = True
         return Table({name: Unresolved(node, name) for name in parsed}) if self.argv else parsed

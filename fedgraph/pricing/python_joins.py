@@ -140,14 +140,14 @@ def elements(value: Value) -> list[Value] | None:
     return list(inner) if known and isinstance(inner, (tuple, Items, Table)) else None
 
 
-def built(data: object, born: Stack) -> Value:
+def plain_data_as_held(data: object, born: Stack) -> Value:
     """Plain data (of a YAML or JSON file) as a program holds it."""
     if isinstance(data, dict):
-        out = Table({str(key): built(value, born) for key, value in data.items()})
+        out = Table({str(key): plain_data_as_held(value, born) for key, value in data.items()})
         out.born = born
         return out
     if isinstance(data, list):
-        items = Items(built(value, born) for value in data)
+        items = Items(plain_data_as_held(value, born) for value in data)
         items.born = born
         return items
     return data

@@ -9,7 +9,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_changes import PURE, Changes, Plain
-from fedgraph.pricing.python_joins import built, candidates, either, elements, lift, notes, plain, same
+from fedgraph.pricing.python_joins import candidates, either, elements, lift, notes, plain, plain_data_as_held, same
 from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value
 
 _LOOKS = ("print", "repr", "type", "id", "isinstance", "hasattr", "callable", "logging.info", "logger.info", "log")
@@ -231,7 +231,7 @@ class Objects(Changes):
         if path.suffix not in formats.SUFFIXES or not path.is_file() or not path.resolve().is_relative_to(self.root.resolve()):
             return NotImplemented
         try:
-            return built(formats.parsed(path, path.suffix, self.read(path))[0], self.stack)
+            return plain_data_as_held(formats.parsed_file(path, path.suffix, self.read(path))[0], self.stack)
         except PricingError:
             return NotImplemented
 

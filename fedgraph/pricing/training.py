@@ -81,7 +81,7 @@ def reading(document: Document, t: Training) -> Reading:
     )  # fmt: skip
 
 
-def calibrated(
+def calibrated_noise(
     document: Document, claim: Published, words: str, option: str, order: tuple[str, ...] = (),
     unprotected: tuple[str, ...] = (), people: float | None = None,
 ) -> Reading:  # fmt: skip
@@ -110,7 +110,7 @@ def _passes(document: Document, t: Training) -> tuple[float, int]:
     return rate, math.ceil(passes * (1 - 1e-12))
 
 
-def times(document: Document, calls: Sequence[Call], what: str) -> int:
+def calls_in_loops(document: Document, calls: Sequence[Call], what: str) -> int:
     """How often calls in a loop of unknown length are made; 1 outside of loops."""
     out = 1
     for words, call in {call.repeated: call for call in calls if call.repeated}.items():
@@ -119,7 +119,7 @@ def times(document: Document, calls: Sequence[Call], what: str) -> int:
     return out
 
 
-def passes(document: Document, loaders: Sequence[Value], optimizers: Sequence[Value]) -> list[Pass]:
+def training_loops(document: Document, loaders: Sequence[Value], optimizers: Sequence[Value]) -> list[Pass]:
     """The loops that go over one of ``loaders`` and train; not those in which only optimizers of other models step."""
 
     def other(owner: Value) -> bool:
@@ -161,7 +161,7 @@ def epochs(document: Document, stated: float | None = None, seen: Sequence[Pass]
     return said if said is None or not lengths or said in lengths else None
 
 
-def several(made: Sequence[Reading], what: str) -> Reading:
+def several_trainings(made: Sequence[Reading], what: str) -> Reading:
     """Several trainings on the same data, whose models are all released: their ε at δ/n each add up."""
     if len(made) == 1:
         return made[0]

@@ -18,7 +18,7 @@ import numpy as np
 from fedgraph.errors import BudgetExceededError, PrivacyError
 from fedgraph.privacy.accounting import selection
 from fedgraph.privacy.events import Composed, Event, PartOf, Repeated, Selected
-from fedgraph.privacy.lines import Line, Release, length, spans_of
+from fedgraph.privacy.lines import Line, Release, count_in_spans, spans_of
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.sensitivity import Bound
 
@@ -71,7 +71,7 @@ class Released:
     @property
     def num_clients(self) -> int:
         """For how many clients it stands."""
-        return length(self.entry.clients) if isinstance(self.entry, Line) else 1
+        return count_in_spans(self.entry.clients) if isinstance(self.entry, Line) else 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,7 +61,7 @@ class Event:
     """
 
     def __post_init__(self) -> None:
-        for name, check in checks(type(self)).items():
+        for name, check in field_checks(type(self)).items():
             value = getattr(self, name)
             if not check.accepts(value):
                 raise PrivacyError(f"{type(self).__name__}.{name} must be {check.words}, found {value!r}")
@@ -77,7 +77,7 @@ Events: TypeAlias = Annotated[
 _CHECKS: dict[type[Event], dict[str, Check]] = {}  # remembered: types are read once
 
 
-def checks(kind: type[Event]) -> dict[str, Check]:
+def field_checks(kind: type[Event]) -> dict[str, Check]:
     """What each field of ``kind`` may hold, by name. Raises ``PrivacyError`` for a field whose type does not say it."""
     if kind in _CHECKS:
         return _CHECKS[kind]

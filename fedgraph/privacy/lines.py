@@ -45,12 +45,12 @@ class Line:
     @property
     def count(self) -> int:
         """How many releases the line stands for."""
-        return self.times * length(self.clients) * length(self.rounds)
+        return self.times * count_in_spans(self.clients) * count_in_spans(self.rounds)
 
     @property
     def of_one_client(self) -> int:
         """How many of them are each client's."""
-        return self.times * length(self.rounds)
+        return self.times * count_in_spans(self.rounds)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -97,7 +97,7 @@ def members(spans: Spans) -> Iterator[int]:
         yield from range(first, last + 1)
 
 
-def length(spans: Spans) -> int:
+def count_in_spans(spans: Spans) -> int:
     """How many numbers are in ``spans``."""
     return sum(last - first + 1 for first, last in spans)
 

@@ -65,7 +65,7 @@ class ShrunkGaussianNoise(Mechanism):
         return f"Gaussian noise of standard deviation {self.std:.6g} on {self.share:.4g} times the value"
 
 
-def share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) -> float:
+def own_share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) -> float:
     """w of a client that releases ``releases`` and asks for ``epsilon`` at ``delta``: in (0, 1].
 
     Raises:
@@ -113,7 +113,7 @@ def applied(
     for client, epsilon in own.items():
         if not 0 <= client < num_clients or not 0 < epsilon < math.inf:
             raise PrivacyError(f"client {client} asks for ε = {epsilon}; allowed: clients 0 … {num_clients - 1}, 0 < ε < ∞")
-        shares[client] = share([r for r in releases if r.client in (None, client)], epsilon, delta)
+        shares[client] = own_share([r for r in releases if r.client in (None, client)], epsilon, delta)
     found: list[PlannedRelease] = []
     for release in releases:
         for client in range(num_clients) if release.client is None else (release.client,):

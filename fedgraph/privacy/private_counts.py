@@ -119,7 +119,7 @@ def positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(line), -1, place).astype(np.int64)
 
 
-def narrowed(brackets: np.ndarray, counts: np.ndarray, std: float) -> np.ndarray:
+def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> np.ndarray:
     """The brackets of the next round: the bins between those where people begin and end. std: of the noise in each count.
 
     People begin where more than ``TRIMMED`` of them, and more than noise makes, lie to the left, or where a bin is surely

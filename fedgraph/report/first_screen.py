@@ -81,7 +81,7 @@ def _of_graphs(score: Score) -> bool:
 
 
 def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequence[Best], aside: bool) -> Card:
-    picked, top, title = recommend(own), answer.ceiling(here), questions.title(every, here)
+    picked, top, title = recommend(own), answer.ceiling(here), questions.question_title(every, here)
     what, trusts = questions.UNIT_WORDS.get(questions.name_unit(unit, here), ""), tuple(dict.fromkeys(b.trust for b in own))
     without = f"Without privacy: {_good(top)} ({answer.name_ceiling(top, own, here)})." if top is not None else ""
     if picked is None or picked.score is None or (picked.score.metric == "ari" and picked.score.mean < FINDS):

@@ -88,7 +88,7 @@ class Content:
         return [*self.front, *self.aside, *(f for c in self.chapters for f in c.figures), *inside]
 
 
-def chapters(records: Sequence[Records], notice: str | None) -> tuple[Chapter, ...]:
+def page_chapters(records: Sequence[Records], notice: str | None) -> tuple[Chapter, ...]:
     """The parts of a run in order, those that vary one thing together."""
     found = []
     for sweep in sweeps.group_sweeps([r for r in records if r.entries]):
@@ -125,17 +125,17 @@ def content_of(
         records: the tasks of one run, each of which gets its own part.
         described: data set → one line; only data sets that are described are listed.
     """
-    answered, parts = answer.find_answer(rows), chapters(records, notice)
+    answered, parts = answer.find_answer(rows), page_chapters(records, notice)
     front, aside = first_screen.figures(answered, notice)
     first = tuple(s for c in parts for p in c.parts for s in p.section.first)
-    methods, datasets, papers = library(rows, described or {}, [r.kind for r in records])
+    methods, datasets, papers = page_library(rows, described or {}, [r.kind for r in records])
     return Content(
         title=title,
         lead=lead,
         notice=notice,
         answered=answered,
-        opening=opening(answered, parts),
-        beside=first if answered.scores else opening(answered, parts),
+        opening=page_opening(answered, parts),
+        beside=first if answered.scores else page_opening(answered, parts),
         attacked=tuple(attacks.summary(rows)),
         front=front,
         aside=aside,
@@ -161,7 +161,7 @@ def render_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = N
     return render(content_of(rows, title, lead, notice))
 
 
-def opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
+def page_opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
     """What the first screen says: warnings, what parts put first, the answer; where rows have no rank, how each part begins."""
     if answered.scores:
         first = (s for c in parts for p in c.parts for s in p.section.first)
@@ -169,7 +169,7 @@ def opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
     return tuple(p.section.sentences[0] for c in parts for p in c.parts if p.section.sentences)
 
 
-def library(
+def page_library(
     rows: Sequence[Row], described: Mapping[str, str], kinds: Sequence[str]
 ) -> tuple[tuple[references.LibraryEntry, ...], tuple[references.LibraryEntry, ...], tuple[references.Reference, ...]]:
     """(methods, data sets, papers), each method and data set with the rows that use it. described: data set → one line."""

@@ -50,7 +50,7 @@ def open_sentence(scores: Sequence[Score], here: Sequence[Score]) -> str:
     return f"{text[0].upper()}{text[1:]},"
 
 
-def title(scores: Sequence[Score], here: Sequence[Score]) -> str:
+def question_title(scores: Sequence[Score], here: Sequence[Score]) -> str:
     """The question of ``here`` as a heading: what is to be done, and where that is not plain, on which data."""
     asked = (open_sentence(scores, here) or f"{_task(here[0])},").removesuffix(",").removeprefix("To ")
     return begin(asked.removeprefix("to "))

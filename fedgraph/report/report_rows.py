@@ -16,8 +16,8 @@ from fedgraph.privacy.units import Protection
 
 @lru_cache(maxsize=4096)
 def lower_bound(counts: tuple[one_run.Count, ...], delta: float, by: str = "counting", alpha: float = one_run.ALPHA) -> float:
-    """``curve.estimated``, computed once: every table asks for the same bounds."""
-    return curve.estimated(list(counts), delta, by, alpha)
+    """``curve.estimated_bound``, computed once: every table asks for the same bounds."""
+    return curve.estimated_bound(list(counts), delta, by, alpha)
 
 
 @dataclass(frozen=True)

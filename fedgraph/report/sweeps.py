@@ -65,7 +65,7 @@ def _sweep(group: list[Records]) -> Sweep:
     if len(group) == 1:
         return Sweep(tuple(group))
     if len(labels) == 1:
-        inside = within(group[0])
+        inside = varied_within(group[0])
         return Sweep(tuple(group), inside[0].thing if inside else "data set", tuple(r.dataset for r in group))
     thing, values = _thing({r.label: r for r in group})
     return Sweep(tuple(group), thing, tuple(values[r.label] for r in group))
@@ -111,7 +111,7 @@ class VariedSetting:
     places: Mapping[str, tuple[float, str]]
 
 
-def within(record: Records) -> tuple[VariedSetting, ...]:
+def varied_within(record: Records) -> tuple[VariedSetting, ...]:
     """The numbers that vary between the methods of a part while all else stays equal, three values of each at least."""
     given = record.settings.get("methods")
     specs: list[Mapping[str, object]] = given if isinstance(given, list) else []
@@ -155,7 +155,7 @@ def _variant(spec: Mapping[str, object]) -> str:
 
 def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
     """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table."""
-    inside = within(sweep.parts[0])
+    inside = varied_within(sweep.parts[0])
     if sweep.thing is None or (inside and sweep.thing == inside[0].thing and len({r.label for r in sweep.parts}) == 1):
         return _draw_within(sweep.parts, inside, notice)
     places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}

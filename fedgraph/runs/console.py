@@ -69,7 +69,7 @@ class Console:
         left, working = self._left(), [cell.words for cell in self._running]
         written = self._teller is not None and self._teller.tell(*self._cells, working, left)
         if written and self._view is not None:
-            self._view.update(live.view(live.read_state(self._folder), self._folder), refresh=True)
+            self._view.update(live.live_view(live.read_state(self._folder), self._folder), refresh=True)
 
     def close(self) -> None:
         """Take the view away; safe to call twice."""

@@ -45,12 +45,12 @@ def run(
     data.look_in(data_root)
     with runtime.beside(settings.engine, settings.workers, settings.gpus_per_worker, settings.silence) as beginning:
         graphs = [known.get(d.label) or load(d, data_root, seeds.public(ready.scenario.seed)) for d in ready.scenario.datasets]
-        store.claim(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
-        with store.locked(out):
+        store.claim_run_folder(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
+        with store.lock_run_folder(out):
             try:
                 return _computed(ready, graphs, out, text, console, beginning)
             except (ScenarioError, DataError, PrivacyError):
-                store.disclaim(out)
+                store.disclaim_run_folder(out)
                 raise
 
 
@@ -84,7 +84,7 @@ def _computed(
         """The engine, which knows what every process has to know."""
         nonlocal engine
         engine = beginning.ready()
-        engine.tell(data.look_in, data.looked_in())
+        engine.tell(data.look_in, data.data_search_root())
         root = stages[0].context.root if stages else 0
         if isinstance(root, seeds.Secret):  # beside this one, the only copies of the key: in the memory of the workers
             engine.tell(seeds.hold, root.key)
@@ -94,7 +94,7 @@ def _computed(
         return engine
 
     try:
-        for done in schedule.computed(todo, begun, console, asked.spread, beginning.is_up):
+        for done in schedule.computed_cells(todo, begun, console, asked.spread, beginning.is_up):
             _save(done, kept, charged, console)
             if engine is not None and not isinstance(done.outcome, str):
                 engine.spent(tuple(map(str, done.cell.path)), done.outcome.epsilon_provable)
@@ -133,17 +133,17 @@ def _is_ceiling(cell: Cell) -> bool:
 def require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> None:
     """Every cell must have a plan before the first one runs; ``ScenarioError`` that names the place otherwise."""
     for stage, cell in todo:
-        plan_of(ready, stage, cell)
+        plan_of_cell(ready, stage, cell)
 
 
-def plan_of(ready: Ready, stage: Stage, cell: Cell) -> Plan | None:
+def plan_of_cell(ready: Ready, stage: Stage, cell: Cell) -> Plan | None:
     """The cell's plan. ``ScenarioError`` with file and line where the scenario asks for what cannot be."""
     try:
         made = tasks.task(stage.task.kind).plan(stage.task.params, cell, stage.context)
     except DataError as error:
         raise DataError(f"{ready.place(stage.task, cell.entry)}: {error}") from error
     except Exception as error:
-        raise ScenarioError(f"{ready.place(stage.task, cell.entry)}: {schedule.sentence(error)}") from error
+        raise ScenarioError(f"{ready.place(stage.task, cell.entry)}: {schedule.error_sentence(error)}") from error
     return made
 
 
@@ -199,5 +199,5 @@ def dry_run(ready: Ready, console: Console) -> None:
         graphs = [load(d, None, seeds.public(ready.scenario.seed), stand_in=True) for d in ready.scenario.datasets]
         for graph in graphs:
             console.say(f"planned on: {describe(graph)}")
-        plan = functools.partial(plan_of, ready)
-        preview.show(tuple(stages_of(ready, graphs, engine, console)), ready.scenario.seeds, plan, console)
+        plan = functools.partial(plan_of_cell, ready)
+        preview.show_preview(tuple(stages_of(ready, graphs, engine, console)), ready.scenario.seeds, plan, console)

@@ -93,7 +93,7 @@ def read_state(folder: Path) -> State:
     return State("finished", made.made.seconds or 0.0, done, done, runtime=made.runtime)
 
 
-def view(state: State, folder: Path) -> Group:
+def live_view(state: State, folder: Path) -> Group:
     """Clients and server, cells at work, and a line for each task: also its cells' largest finite ε, and how many have ∞."""
     spent: dict[str, list[float]] = {}
     for task, epsilon in map(_price, (folder / "cells").glob(f"*{store.WHOLE}")):

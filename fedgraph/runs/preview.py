@@ -57,7 +57,7 @@ class Row:
 Planner = Callable[[Stage, Cell], Plan | None]
 
 
-def show(stages: Sequence[Stage], seeds: int, plan: Planner, console: Console) -> None:
+def show_preview(stages: Sequence[Stage], seeds: int, plan: Planner, console: Console) -> None:
     """One table for each task and data set. plan: of one cell; None where nothing is released."""
     tables = [_rows(stage) for stage in stages]
     _plan_in_turn(stages, tables, plan)

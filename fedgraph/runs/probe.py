@@ -103,7 +103,7 @@ def _tried(stage: Stage, cell: Cell, most: float, clock: Callable[[], float]) ->
             raise _Enough((1 - share) * (now - since) / (share - before))
 
     try:
-        outcome = schedule.timed(stage.task, cell, replace(stage.context, progress=progress))[0]
+        outcome = schedule.timed_outcome(stage.task, cell, replace(stage.context, progress=progress))[0]
     except _Enough as enough:
         return Tried(clock() - began + EARLY * enough.left, whole=False)
     except FedgraphError:  # a cell that fails is a row with its reason when the scenario runs
@@ -229,7 +229,7 @@ def fitted(wanted: Wanted, fixed_trust: bool) -> Wanted:
     with runtime.start("serial") as engine, tempfile.TemporaryDirectory() as folder:
         probed = _stages(replace(wanted, size=Size(seeds=1, cheaper=LEAST)), Path(folder), engine)
         tried = probe_kinds(probed, DRAFT_PROBE, time.process_time)
-        costs = {(name, str(d.settings.get("label"))): [c for c, _ in d.cheaper] for name, d in draft.offered(wanted)}
+        costs = {(name, str(d.settings.get("label"))): [c for c, _ in d.cheaper] for name, d in draft.offered_rows(wanted)}
         for size in _sizes(len(wanted.trust), fixed_trust):
             asked = replace(wanted, size=size)
             now = {}
@@ -262,6 +262,6 @@ def _sizes(num_trust: int, fixed_trust: bool) -> Iterator[Size]:
 
 def _stages(wanted: Wanted, folder: Path, engine: Runtime) -> tuple[Stage, ...]:
     path = folder / "draft.yaml"
-    path.write_text(draft.text(wanted, folder), encoding="utf-8")
+    path.write_text(draft.draft_yaml(wanted, folder), encoding="utf-8")
     given = [one for one in (wanted.data.graph, wanted.data.collection) if one is not None]
     return tuple(experiment.stages_of(read.load(path), given, engine, Console(quiet=True)))

@@ -53,7 +53,7 @@ class Reporting:
         """As it is now: how long the run has taken, and how many cells it asks for."""
         cells = sum(len(stage.cells) for stage in self.stages)
         seed = self.ready.scenario.seed
-        found = describe(seed, self.graphs, self.where, self.began, cells)
+        found = describe_process(seed, self.graphs, self.where, self.began, cells)
         specs = (spec for stage in self.stages for spec in stage.task.params.model_dump().get("methods", ()))
         if isinstance(seed, str) and any("select" in spec for spec in specs):  # how long it took would tell of the trials
             return replace(found, made=replace(found.made, seconds=None))
@@ -69,7 +69,7 @@ class Reporting:
         from fedgraph import report  # what draws and writes is not needed before the last cell
 
         failed = [why for stage in self.stages for cell in stage.cells if (why := self.kept.failure(cell)) is not None]
-        found = counted([replace(records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages])
+        found = with_bound_counts([replace(records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages])
         whole = [records for records in found if records.entries]
         asked = self.ready.scenario
         graphs = dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True))
@@ -107,7 +107,7 @@ def records_of(stage: Stage, kept: store.CellStore) -> Records:
     )
 
 
-def counted(records: list[Records]) -> list[Records]:
+def with_bound_counts(records: list[Records]) -> list[Records]:
     """The same, each told how many lower bounds on ε the whole report shows: they share one error probability."""
     from fedgraph.report import attacks, report_rows
 
@@ -115,7 +115,7 @@ def counted(records: list[Records]) -> list[Records]:
     return [replace(r, among=among) for r in records]
 
 
-def describe(
+def describe_process(
     seed: int | str, graphs: Sequence[Graph | GraphCollection], runtime: Mapping[str, object], began: float, cells: int
 ) -> Environment:
     """What ``environment.json`` says of a run that this process made.

@@ -81,7 +81,7 @@ _orders = itertools.count()  # makes the groups of every call their own
 _kept: dict[Hashable, Context] = {}  # at a curator: the latest group's context; made again wherever it is missing
 
 
-def computed(
+def computed_cells(
     todo: Sequence[tuple[Stage, Cell]],
     begun: Callable[[], Runtime],
     console: Console,
@@ -221,20 +221,20 @@ def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcom
     began = time.perf_counter()
     found: Outcome | str
     try:
-        found = timed(task, cell, context)[0]
+        found = timed_outcome(task, cell, context)[0]
         wrong = [name for name, value in found.metrics.items() if math.isnan(value)]
         if wrong and found.account is not None:
             found = f"{', '.join(wrong)} cannot be computed (not a number)"
     except OSError:
         raise
     except Exception as error:
-        found = sentence(error)
+        found = error_sentence(error)
     process.give_back()
     told = isinstance(found, str) or found.timed
     return found, time.perf_counter() - began if told else 0.0
 
 
-def sentence(error: Exception) -> str:
+def error_sentence(error: Exception) -> str:
     """One line that says what went wrong, also for an error that nobody foresaw."""
     text = str(error) if isinstance(error, FedgraphError) else f"{type(error).__name__}: {error}"
     if isinstance(error, MemoryError):
@@ -242,7 +242,7 @@ def sentence(error: Exception) -> str:
     return " ".join(text.split())[:MOST_CHARACTERS]
 
 
-def timed(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome, float]:
+def timed_outcome(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome, float]:
     """(outcome, wall seconds) of one cell, run in this process."""
     began = time.perf_counter()
     outcome = tasks.task(task.kind).run(task.params, cell, context)

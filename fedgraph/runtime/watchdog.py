@@ -23,7 +23,7 @@ MARK = "FEDGRAPH_DRIVER"  # in the environment of whatever a driver begins, also
 
 
 def start() -> subprocess.Popen[bytes] | None:
-    """A watchdog for this process; None on a system without ``/proc``. End it with ``dismiss``."""
+    """A watchdog for this process; None on a system without ``/proc``. End it with ``dismiss_watchdog``."""
     if not os.path.isdir("/proc/self"):
         return None
     others = [f"{pid}:{when}" for pid, when in family(os.getpid())]
@@ -32,7 +32,7 @@ def start() -> subprocess.Popen[bytes] | None:
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
-def dismiss(dog: subprocess.Popen[bytes], ended: bool = True) -> None:
+def dismiss_watchdog(dog: subprocess.Popen[bytes], ended: bool = True) -> None:
     """The watchdog ends: where the driver has ``ended`` its runtime itself it kills nothing."""
     os.environ.pop(MARK, None)
     if dog.stdin is not None:
@@ -98,7 +98,7 @@ def rays_own(driver: int, where: str) -> set[tuple[int, int]]:
     return {(pid, when) for pid, when in family(driver) if pid in servers} | family(*servers)
 
 
-def end(those: set[tuple[int, int]]) -> None:
+def end_processes(those: set[tuple[int, int]]) -> None:
     """Wait ``SECONDS_TO_END_ALONE`` for these processes to go, then kill the others."""
     until = time.monotonic() + SECONDS_TO_END_ALONE
     while _alive(those) and time.monotonic() < until:
@@ -106,7 +106,7 @@ def end(those: set[tuple[int, int]]) -> None:
     _kill(_alive(those))
 
 
-def watch(driver: int, others: set[tuple[int, int]]) -> None:
+def watch_pipe(driver: int, others: set[tuple[int, int]]) -> None:
     """Until the pipe ends: look. Then end what is left, unless the driver said goodbye, and but for ``others`` and theirs."""
     seen: set[tuple[int, int]] = set()
     ready = False
@@ -128,4 +128,4 @@ def watch(driver: int, others: set[tuple[int, int]]) -> None:
 
 
 if __name__ == "__main__":
-    watch(int(sys.argv[1]), {(int(pid), int(when)) for pid, _, when in (other.partition(":") for other in sys.argv[2:])})
+    watch_pipe(int(sys.argv[1]), {(int(pid), int(when)) for pid, _, when in (other.partition(":") for other in sys.argv[2:])})

@@ -29,7 +29,7 @@ FOLDS = 5
 Rows = Sequence[tuple[str, Draft]]  # method, row
 
 
-def text(wanted: Wanted, folder: Path) -> str:
+def draft_yaml(wanted: Wanted, folder: Path) -> str:
     """The YAML, commented. folder: where it will lie; the data's path is written relative to it."""
     data, many = wanted.data, wanted.data.collection is not None
     datasets: list[tuple[str, Mapping[str, object]]] = [
@@ -52,7 +52,7 @@ def text(wanted: Wanted, folder: Path) -> str:
     )
 
 
-def offered(wanted: Wanted) -> Rows:
+def offered_rows(wanted: Wanted) -> Rows:
     """Every row of a method that fits (``Offers.drafts``), methods by name, comparisons last.
 
     Where edges join clients, rows that cannot use them are left out; of many small graphs, rows that read edges, since a graph
@@ -79,7 +79,7 @@ def cost_of_pairs(cheaper: int, people: int) -> float:
 def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
     data, size, trust = wanted.data, wanted.size, [t.value for t in wanted.trust[: wanted.size.trust]]
     many = data.collection is not None
-    rows = [(n, d) for n, d in offered(wanted) if many or size.spare or not d.spare]
+    rows = [(n, d) for n, d in offered_rows(wanted) if many or size.spare or not d.spare]
     quick = [(_entry(n, d, trust[0], len(d.cheaper)) | dict(d.quick), d.comment) for n, d in rows if many or not d.spare]
     finite = [e for e in wanted.epsilons if math.isfinite(e)]
     return {
@@ -105,7 +105,7 @@ def _federation(wanted: Wanted) -> dict[str, Any]:
     choices += ["personalised"] if joined else []
     enough = data.clients > (2 if Trust.SUMS in joined else 1)  # a sum hides nobody where one client is left
     choices += ["left-out"] if joined and not edge and enough else []
-    trusted, rows = [t.value for t in joined] or [Trust.SUMS.value], offered(wanted)
+    trusted, rows = [t.value for t in joined] or [Trust.SUMS.value], offered_rows(wanted)
     finite = [e for e in wanted.epsilons if math.isfinite(e)]
     without = not edge or len(finite) < len(wanted.epsilons)
     return {

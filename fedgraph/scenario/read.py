@@ -20,7 +20,7 @@ from pydantic import ConfigDict, Field
 
 from fedgraph import plugins
 from fedgraph.data import base as families
-from fedgraph.documents.lines import Location, Source, assign, one_line
+from fedgraph.documents.lines import Location, Source, assign_dotted_key, one_line
 from fedgraph.documents.settings import Settings
 from fedgraph.documents.validation import validate
 from fedgraph.errors import ScenarioError
@@ -126,7 +126,7 @@ def _changed(source: Source, given: dict[str, object], changes: Sequence[str], q
     if quick:
         asked = data.get("quick")
         for key, value in (asked if isinstance(asked, dict) and asked else {"seeds": 1}).items():
-            source.changes[assign(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
+            source.changes[assign_dotted_key(data, key, copy.deepcopy(value), lambda m: source.error(("quick",), m))] = (
                 f"{source.name}:{source.line(('quick', key))}"
             )
     if seeds is not None:
@@ -138,7 +138,7 @@ def _changed(source: Source, given: dict[str, object], changes: Sequence[str], q
         if not equals:
             raise ScenarioError(f"{what}: expected key=value, e.g. --set tasks.0.epsilons=[1,8]")
         new = Source(what, value, lined=False).data
-        source.changes[assign(data, key, new, functools.partial(_of, what))] = what
+        source.changes[assign_dotted_key(data, key, new, functools.partial(_of, what))] = what
     return replace(_validated(source, data), quick=quick)
 
 
@@ -207,7 +207,7 @@ def _dataset(source: Source, index: int, dataset: DatasetSettings) -> None:
     """``ScenarioError`` for a data set that does not exist, or whose settings do not belong to it."""
     at: Location = ("datasets", index)
     try:
-        family, name = families.resolve(dataset.name)
+        family, name = families.family_and_dataset(dataset.name)
     except ScenarioError as error:
         raise source.error((*at, "name"), str(error)) from None
     model = families.settings_of(family, name)

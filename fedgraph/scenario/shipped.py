@@ -37,7 +37,7 @@ def find(given: str | Path) -> Path:
     raise ScenarioError(f"{given}: neither a file nor a shipped scenario{hint}; shipped: {', '.join(known)}")
 
 
-def title(path: Path) -> str:
+def scenario_title(path: Path) -> str:
     """The ``title`` of a scenario file, or its first comment line; one line."""
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("title:"):

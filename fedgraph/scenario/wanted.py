@@ -152,7 +152,7 @@ def budgets(given: Sequence[object]) -> tuple[float, ...]:
 def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str, object]) -> Data:
     """What ``--graph`` or ``--federation`` names, looked at once so that faults show now. parameters: of the data set."""
     from fedgraph import data
-    from fedgraph.data.base import resolve
+    from fedgraph.data.base import family_and_dataset
     from fedgraph.data.own.graph_folders import is_collection
     from fedgraph.types import Graph
 
@@ -184,7 +184,7 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
         )
     if "/" not in str(graph) or str(graph).startswith((".", "/")):
         raise ScenarioError(f"--graph: {graph} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
-    family, dataset = resolve(str(graph))
+    family, dataset = family_and_dataset(str(graph))
     planned = data.load(f"{family}/{dataset}", stand_in=True)
     if not isinstance(planned, Graph):
         raise ScenarioError(f"--graph: {graph} is a collection of graphs; copy a scenario for those: fedgraph cp ldp_gw_table1")
@@ -223,7 +223,7 @@ def _of_collection(path: Path, parameters: Mapping[str, object]) -> Data:
         path=path,
         title=path.resolve().name,
         found=loaded.provenance.detail,
-        graph=given_graphs.rows_of(loaded),
+        graph=given_graphs.graphs_as_rows(loaded),
         people=len(loaded.graphs),
         collection=loaded,
         owners=loaded.owner is not None,
@@ -253,7 +253,7 @@ class Seen:
     parameters: dict[str, object] = field(default_factory=dict)
 
 
-def look_at(folder: Path) -> Seen:
+def look_at_data(folder: Path) -> Seen:
     """A first look, before a person decided anything.
 
     Nothing for what is neither graphs nor a folder with a table of features that has a header. ``DataError`` as the

@@ -107,7 +107,7 @@ def _changes(
     for graph in graphs:
         own = len(spaces)
         spaces.append(_space(params, cell.method, graph, model))
-        for kind, adjacency, kept in edits.edits(graph.adjacency, params.edits, rng):
+        for kind, adjacency, kept in edits.random_graph_edits(graph.adjacency, params.edits, rng):
             after = replace(graph, adjacency=adjacency, features=graph.features[kept], labels=graph.labels[kept])
             which.append((own, len(spaces)))
             kinds.append(kind)

@@ -146,7 +146,7 @@ def _explore(
     task: tuple[np.ndarray, int], rows: tuple[np.ndarray, ...], levels: tuple[float, ...], noise_seed: int
 ) -> starts.Ends:
     which, seed = task
-    return starts.explore(rows, which, levels, np.random.default_rng(noise_seed), np.random.default_rng(seed))
+    return starts.explore_starts(rows, which, levels, np.random.default_rng(noise_seed), np.random.default_rng(seed))
 
 
 TASK: TaskOffers[Params] = TaskOffers()

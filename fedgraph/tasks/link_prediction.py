@@ -102,7 +102,7 @@ def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:
     method = kinds.linker(spec["method"])
     known = world.clear_facts if grid.never_private(spec) else world.facts
     settings, budget = method.Params(**of_method(spec, ROW)), Budget(cell.epsilon, params.delta)
-    return training.planned(method, settings, known, budget, world.setting)
+    return training.planned_training_run(method, settings, known, budget, world.setting)
 
 
 def _graph(context: Context) -> Graph:

@@ -49,7 +49,7 @@ def _of_client(share: Subgraph, features: sp.csr_array) -> Subgraph:
     if share.nodes.size < 2:
         return replace(share, cut=np.zeros((0, 2), dtype=np.int64))
     losers, place, lost = np.unique(share.cut[:, 0], return_inverse=True, return_counts=True)
-    alike = similar(unit_rows(features[share.nodes]), losers)
+    alike = similar_rows(unit_rows(features[share.nodes]), losers)
     rows = np.repeat(np.arange(losers.size), lost)
     turn = np.arange(rows.size) - np.repeat(np.cumsum(lost) - lost, lost)
     own = share.nodes[alike[rows, turn % alike.shape[1]]]
@@ -57,7 +57,7 @@ def _of_client(share: Subgraph, features: sp.csr_array) -> Subgraph:
     return replace(share, cut=np.column_stack([losers[rows], own]).astype(np.int64))
 
 
-def similar(rows: sp.csr_array, of: np.ndarray) -> np.ndarray:
+def similar_rows(rows: sp.csr_array, of: np.ndarray) -> np.ndarray:
     """int64 [len(of), k]: the k ≤ ``ALIKE`` other rows of the largest inner product, the most similar first, ties by number."""
     n = rows.shape[0]
     count = min(ALIKE, n - 1)

@@ -90,7 +90,7 @@ class Setting:
         public = self.public_attributes if self.public_attributes is not None else self.public_graph
         if public is None or not columns.names:
             return self
-        ranks = column_ranks.among(public, columns)
+        ranks = column_ranks.ranks_among_public(public, columns)
         return replace(self.scaled(ranks), said=(AMONG_PUBLIC.format(names=columns.called, rows=public.num_nodes),))
 
     @property
@@ -191,12 +191,12 @@ def _with_private_test_nodes(
     train, test = sides
     known = None
     if isinstance(public, public_part.PublicSet):
-        apart = public_part.ids(public, graph.num_nodes, train, rng)
-        known = without_labels(graph.induced(apart)) if apart.size else public_part.other(public, graph)
+        apart = public_part.public_ids(public, graph.num_nodes, train, rng)
+        known = without_labels(graph.induced(apart)) if apart.size else public_part.other_public_graph(public, graph)
         train, test = np.setdiff1d(train, apart), np.setdiff1d(test, apart)
         if not (train.size and test.size):
             raise DataError(f"{graph.name}: public nodes leave {train.size} to train and {test.size} to test; both need one")
-    name = public_part.called("nothing" if known is None else public)
+    name = public_part.public_column("nothing" if known is None else public)
     if protocol == "inductive":
         asked = graph.induced(test)
         return Setting(graph.induced(train), asked, asked.labels, train.size, known, None, name, split=by)

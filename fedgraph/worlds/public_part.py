@@ -50,12 +50,12 @@ class PublicSet(Settings):
 Public = Literal["test-graph", "nothing"] | PublicSet
 
 
-def called(public: Public) -> str:
+def public_column(public: Public) -> str:
     """The entry of the column ``public``."""
     return public.called if isinstance(public, PublicSet) else public
 
 
-def ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def public_ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Node ids of a set inside the graph itself, int64, sorted; empty for another data set.
 
     train: ids that would train, among which a share (of all nodes) is drawn.
@@ -83,7 +83,7 @@ def ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Gen
     return np.unique(found).astype(np.int64)
 
 
-def other(public: PublicSet, like: Graph) -> Graph:
+def other_public_graph(public: PublicSet, like: Graph) -> Graph:
     """The public data set, without labels. Raises ``DataError`` where its feature columns are not those of ``like``."""
     stand_in = like.provenance.source == "synthetic"
     found = data.load(str(public.dataset), root=public.root, stand_in=stand_in)

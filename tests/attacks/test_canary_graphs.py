@@ -254,8 +254,10 @@ def test_coins_that_have_nothing_to_do_with_the_run_prove_nothing(where: Context
 @pytest.mark.slow
 @pytest.mark.parametrize("updates", ["each", "sum"])
 def test_two_thirds_of_the_noise_is_caught(updates: str) -> None:
-    listed = [w for w in mutants.wholes() if w.method.get("training") == "dp_fedavg" and w.method["updates"] == updates]
+    listed = [
+        w for w in mutants.methods_with_mutants() if w.method.get("training") == "dp_fedavg" and w.method["updates"] == updates
+    ]
     assert {w.viewer for w in listed} == {Viewer.SERVER}
     for whole in listed:
-        found = bench.judge(mutants.case_of(whole, 300), 0, 0.002)
+        found = bench.judge_case(mutants.case_of(whole, 300), 0, 0.002)
         assert found.as_it_should, found

@@ -55,7 +55,7 @@ def test_the_statement_names_their_number(colluders: int) -> None:
 def test_sums_are_read_without_what_colluders_sent() -> None:
     made = features.plan(features.Params(projection="none", steps=1), facts(4, 2), Budget(4.0, 1e-3))
     inbox = Inbox(0, {"gradient": np.full(3, 10.0)}, {}, 4, {"gradient": np.full(3, 4.0)})
-    ((_, _, message),) = seen.messages(made, State({}, None, (({}, inbox),)), 0, "gradient")
+    ((_, _, message),) = seen.seen_messages(made, State({}, None, (({}, inbox),)), 0, "gradient")
     assert message.tolist() == [6.0] * 3
     assert list(seen.colluding(made)) == [2, 3]
     assert seen.groups(made)[0].tolist() == list(range(20)), "nodes of colluders are no secret"
@@ -101,5 +101,5 @@ def test_a_scenario_with_colluders_is_priced_and_attacked(tmp_path: Path) -> Non
 @pytest.mark.parametrize("broken", ["", "colluder ignored"])
 def test_an_ignored_colluder_is_caught_where_two_clients_take_part(broken: mutants.Break) -> None:
     plain = {"method": "features", "steps": 2, "projection": "none"}
-    found = bench.judge(mutants.case_of(mutants.Whole(plain, SECURE, 2, broken), 400), 0, 0.002)
+    found = bench.judge_case(mutants.case_of(mutants.Whole(plain, SECURE, 2, broken), 400), 0, 0.002)
     assert found.as_it_should, found

@@ -11,7 +11,7 @@ from fedgraph.privacy.units import Viewer
 
 
 def test_every_mutant_has_its_sound_method_before_it() -> None:
-    listed = list(mutants.wholes())
+    listed = list(mutants.methods_with_mutants())
     sound = [(w.name, w.viewer) for w in listed if not w.broken]
     assert len(set(sound)) == len(sound)
     assert {(w.name, w.viewer) for w in listed} == set(sound)
@@ -20,14 +20,14 @@ def test_every_mutant_has_its_sound_method_before_it() -> None:
 
 def test_a_sound_method_is_not_accused_in_few_runs() -> None:
     hops = {"method": "gap_edge", "hops": 1, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
-    found = bench.judge(mutants.case_of(mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1), 12), 0, 0.001)
+    found = bench.judge_case(mutants.case_of(mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1), 12), 0, 0.001)
     assert not found.accused
     assert found.verdict == "not accused"
 
 
 def test_the_command_judges_by_the_one_bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     hops = {"method": "gap_edge", "hops": 1, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
-    monkeypatch.setattr(mutants, "wholes", lambda: iter([mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1)]))
+    monkeypatch.setattr(mutants, "methods_with_mutants", lambda: iter([mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1)]))
     assert main(["mutants", "--runs", "3"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == "0 of 0 mutants caught, 0 of 1 sound mechanisms accused"
@@ -39,5 +39,5 @@ def test_the_command_judges_by_the_one_bench(monkeypatch: pytest.MonkeyPatch, ca
 def test_two_thirds_of_the_noise_is_caught() -> None:
     hops = {"method": "gap_edge", "hops": 1, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
     for broken in ("", "noise × ⅔"):
-        found = bench.judge(mutants.case_of(mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1, broken)), 0, 0.002)  # type: ignore[arg-type]
+        found = bench.judge_case(mutants.case_of(mutants.Whole(hops, Viewer.CURATOR_TRUSTED, 1, broken)), 0, 0.002)  # type: ignore[arg-type]
         assert found.as_it_should, found

@@ -64,7 +64,7 @@ def test_every_attack_says_what_it_is(name: str) -> None:
 
 
 def test_nodes_take_part_as_they_are_or_are_zeroed(library: Graph) -> None:
-    played = game.nodes(whole(library), library, 10_000, np.random.default_rng(0))
+    played = game.node_coins(whole(library), library, 10_000, np.random.default_rng(0))
     assert same(played.whole(np.ones(library.num_nodes, dtype=bool)), library)
     coins = np.ones(library.num_nodes, dtype=bool)
     coins[7] = False
@@ -76,7 +76,7 @@ def test_nodes_take_part_as_they_are_or_are_zeroed(library: Graph) -> None:
 
 
 def test_edges_are_there_or_not_and_strangers_never_are(library: Graph) -> None:
-    played = game.edges(whole(library), library, Relation.EDGE_UNDIRECTED, 40, np.random.default_rng(0))
+    played = game.edge_coins(whole(library), library, Relation.EDGE_UNDIRECTED, 40, np.random.default_rng(0))
     assert same(played.whole(np.ones(40, dtype=bool)), library)
     none = played.whole(np.zeros(40, dtype=bool))
     assert none.num_edges == library.num_edges - 40
@@ -85,7 +85,7 @@ def test_edges_are_there_or_not_and_strangers_never_are(library: Graph) -> None:
 
 
 def test_words_change_one_row_each(library: Graph) -> None:
-    played = game.words(whole(library), library, library, 50, np.random.default_rng(0))
+    played = game.word_coins(whole(library), library, library, 50, np.random.default_rng(0))
     m = played.found.coins.size
     with_all, with_none = played.whole(np.ones(m, bool)), played.whole(np.zeros(m, bool))
     assert same(with_none, library)
@@ -103,7 +103,7 @@ def test_lira_is_the_likelihood_ratio_of_two_normal_laws() -> None:
     coins = np.stack(game.coins_of_shadows(200, 30, rng))
     shadows = np.where(coins, 3.0, 1.0) + rng.normal(size=coins.shape)
     seen = np.linspace(-1, 5, 30)
-    np.testing.assert_allclose(lira.ratio(seen, shadows, coins, each=False), 2 * (seen - 2), atol=1.0)
+    np.testing.assert_allclose(lira.likelihood_ratios(seen, shadows, coins, each=False), 2 * (seen - 2), atol=1.0)
 
 
 def test_rmia_and_base_measure_against_the_mean_of_the_shadows() -> None:

@@ -56,7 +56,7 @@ def zeroed(graph: Graph, node: int) -> Graph:
 @pytest.mark.parametrize("kind", ["word", "mislabelled"])
 def test_one_coin_zeroes_one_node_and_nothing_else(library: Graph, kind: canaries.Kind) -> None:
     rng, ids = np.random.default_rng(0), np.arange(library.num_nodes)
-    found = canaries.nodes(library, library, Relation.NODE_ZERO_OUT, 60, kind, rng)
+    found = canaries.canary_nodes(library, library, Relation.NODE_ZERO_OUT, 60, kind, rng)
     for canary in range(5):
         with_it, without = found.coins.copy(), found.coins.copy()
         with_it[canary], without[canary] = True, False
@@ -67,7 +67,7 @@ def test_one_coin_zeroes_one_node_and_nothing_else(library: Graph, kind: canarie
 
 def test_one_coin_replaces_the_label_of_one_node_and_nothing_else(library: Graph) -> None:
     rng, ids = np.random.default_rng(0), np.arange(library.num_nodes)
-    found = canaries.nodes(library, library, Relation.NODE_REPLACE, 40, "word", rng)
+    found = canaries.canary_nodes(library, library, Relation.NODE_REPLACE, 40, "word", rng)
     one, zero = found.planted(library, ids, ~found.coins), found.planted(library, ids, found.coins)
     assert same(replace(one, labels=zero.labels), zero)
     assert np.array_equal(np.flatnonzero(one.labels != zero.labels), found.nodes)
@@ -75,7 +75,7 @@ def test_one_coin_replaces_the_label_of_one_node_and_nothing_else(library: Graph
 
 
 def test_one_coin_adds_one_edge_between_nodes_of_no_other_canary(library: Graph) -> None:
-    found = canaries.edges(library, whole(library), Relation.EDGE_UNDIRECTED, 50, np.random.default_rng(0))
+    found = canaries.canary_edges(library, whole(library), Relation.EDGE_UNDIRECTED, 50, np.random.default_rng(0))
     assert np.unique(found.pairs).size == found.pairs.size == 100
     assert not library.adjacency[found.pairs[:, 0], found.pairs[:, 1]].any()
     assert (library.labels[found.pairs[:, 0]] != library.labels[found.pairs[:, 1]]).all()
@@ -94,11 +94,11 @@ def test_clients_hold_what_the_whole_graph_would(library: Graph) -> None:
     rng = np.random.default_rng(0)
     joined = canaries.held_together(dealt, library)
     for found in (
-        canaries.nodes(joined, library, Relation.NODE_ZERO_OUT, 50, "word", rng),
-        canaries.edges(joined, dealt, Relation.EDGE_UNDIRECTED, 50, rng),
+        canaries.canary_nodes(joined, library, Relation.NODE_ZERO_OUT, 50, "word", rng),
+        canaries.canary_edges(joined, dealt, Relation.EDGE_UNDIRECTED, 50, rng),
     ):
         at_once = found.planted(joined, np.arange(library.num_nodes), found.coins)
-        for part, s in zip(canaries.planted(dealt, found).subgraphs, dealt.subgraphs, strict=True):
+        for part, s in zip(canaries.planted_canaries(dealt, found).subgraphs, dealt.subgraphs, strict=True):
             assert same(part.graph, at_once.induced(s.nodes))
 
 

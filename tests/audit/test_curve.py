@@ -39,7 +39,7 @@ def largest_tail(coins: int, guesses: int, right: int, epsilon: float, delta: fl
 @pytest.mark.parametrize(("coins", "guesses"), [(1, 1), (6, 6), (20, 8), (40, 40), (200, 25)])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.0), (1.0, 0.02), (3.0, 1e-3)])
 def test_the_largest_tail_is_that_of_the_linear_program(coins: int, guesses: int, epsilon: float, delta: float) -> None:
-    least = curve.approximate(epsilon, delta)
+    least = curve.approximate_dp_curve(epsilon, delta)
     for right in {guesses, guesses - guesses // 4, guesses // 2 + 1}:
         expected = largest_tail(coins, guesses, right, epsilon, delta)
         assert p_value(Count(coins, guesses, right), least) == pytest.approx(expected, abs=2e-6)
@@ -49,7 +49,7 @@ def test_randomised_response_is_the_worst_pure_mechanism() -> None:
     """δ = 0: no tail below that of independent coins of bias e^ε/(1 + e^ε), which is reached by a real mechanism."""
     for right in (60, 75, 90):
         truth = float(binom.sf(right - 1, 100, math.e / (1 + math.e)))
-        assert p_value(Count(100, 100, right), curve.approximate(1.0, 0.0)) >= truth - 1e-12
+        assert p_value(Count(100, 100, right), curve.approximate_dp_curve(1.0, 0.0)) >= truth - 1e-12
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 8.0])
@@ -90,7 +90,7 @@ def test_edges_of_the_domain() -> None:
     assert curve.mu_lower(Count(100, 100, 50)) == 0.0
     assert curve.of_gaussian(Count(50, 50, 50), 1e-5) > 0
     assert p_value(Count(100, 100, 40), curve.gaussian(0.0)) == 1.0
-    for wrong in (lambda: curve.gaussian(-1.0), lambda: curve.gaussian(math.nan), lambda: curve.approximate(1.0, 1.0)):
+    for wrong in (lambda: curve.gaussian(-1.0), lambda: curve.gaussian(math.nan), lambda: curve.approximate_dp_curve(1.0, 1.0)):
         with pytest.raises(PrivacyError):
             wrong()
     with pytest.raises(PrivacyError):
@@ -101,8 +101,8 @@ def test_the_curve_says_more_than_counting_and_neither_too_much() -> None:
     rng, delta = np.random.default_rng(1), 1e-3
     coins = rng.random(4000) < 0.5
     count = one_run.count(rng.standard_normal(coins.size) + mu_of(4.0, delta) * coins, coins, 0.1)
-    found = {name: curve.estimated([count], delta, name) for name in ("counting", "counting-tight", "curve")}
+    found = {name: curve.estimated_bound([count], delta, name) for name in ("counting", "counting-tight", "curve")}
     assert all(0 < value < 4.0 for value in found.values())
     assert found["curve"] > found["counting"]
     with pytest.raises(PrivacyError, match="unknown estimator"):
-        curve.estimated([], delta, "guessing")
+        curve.estimated_bound([], delta, "guessing")

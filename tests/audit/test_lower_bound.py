@@ -9,7 +9,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
-from fedgraph.audit.lower_bound import Cut, Worlds, at_least, at_most, ceiling, choose, delta_by_event, epsilon_by_event
+from fedgraph.audit.lower_bound import Cut, Worlds, at_least, at_most, ceiling, choose_cut, delta_by_event, epsilon_by_event
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian
 
@@ -40,7 +40,7 @@ def test_the_mirror_test_sees_what_shows_in_the_other_direction_only() -> None:
     """Q falls in {score ≤ 0} with probability ½ and P never: no event {score ≥ t} has a ratio above 2."""
     present = np.ones(4_000)
     absent = np.tile([0.0, 1.0], 2_000)
-    cut = choose(Worlds(present, absent), (4_000, 4_000), lambda low, high: np.log(low) - np.log(high), 0.05)
+    cut = choose_cut(Worlds(present, absent), (4_000, 4_000), lambda low, high: np.log(low) - np.log(high), 0.05)
     assert cut.mirrored
     assert epsilon_by_event(Worlds(present, absent), Worlds(present, absent), 0.0, 0.05) > 6
 

@@ -26,13 +26,13 @@ def spaces() -> list[MetricSpace]:
 
 def test_plain_descents_agree_and_the_careful_search_is_never_higher(spaces: list[MetricSpace]) -> None:
     which = gromov.pairs(len(spaces))
-    same = agreement.verify(which, spaces, PLAIN)
+    same = agreement.verify_against_pot(which, spaces, PLAIN)
     assert (same.pairs, same.equal, same.unexplained) == (6, 6, 0)
-    careful = agreement.verify(which, spaces, replace(PLAIN, restarts=8, kicks=40))
+    careful = agreement.verify_against_pot(which, spaces, replace(PLAIN, restarts=8, kicks=40))
     assert careful.higher == 0
     assert careful.lower + careful.equal == 6
     assert careful.lower == 0 or careful.most_lower > 0
-    assert agreement.verify(which, spaces, replace(PLAIN, solver="pot")).equal == 6
+    assert agreement.verify_against_pot(which, spaces, replace(PLAIN, solver="pot")).equal == 6
 
 
 @pytest.mark.parametrize("wrong", ["stops early", "another value"])
@@ -50,7 +50,7 @@ def test_what_starts_do_not_explain_is_counted(wrong: str, spaces: list[MetricSp
         return gromov.PairResults(np.array(values), np.ones(len(which), bool), np.zeros(len(which), int)), plans
 
     monkeypatch.setattr(agreement, "couplings", broken)
-    found = agreement.verify(gromov.pairs(len(spaces)), spaces, PLAIN)
+    found = agreement.verify_against_pot(gromov.pairs(len(spaces)), spaces, PLAIN)
     assert found.unexplained == 6
     assert (found.lower if wrong == "another value" else found.higher) == 6
 

@@ -50,20 +50,24 @@ def test_transport_is_exact_at_every_vertex_it_visits(tied: bool, even: bool) ->
         orders[0][k, :n], orders[1][k, :m] = rng.permutation(n), rng.permutation(m)
         expected[k] = ot.emd2(p, q, np.ascontiguousarray(cost[k, :n, :m]))
     given = [torch.tensor(x) for x in (supply, demand, *orders, sizes)]
-    basis, prices, tolerance = batch_transport.plant(*given), torch.tensor(cost), torch.full((60,), 1e-13, dtype=torch.float64)
+    basis, prices, tolerance = (
+        batch_transport.corner_bases(*given),
+        torch.tensor(cost),
+        torch.full((60,), 1e-13, dtype=torch.float64),
+    )
 
     def reached() -> np.ndarray:
-        plan = batch_transport.vertex(basis, *most).numpy()
+        plan = batch_transport.basis_coupling(basis, *most).numpy()
         assert plan.min() >= 0
         assert np.array_equal(plan.sum(axis=2), supply)
         assert np.array_equal(plan.sum(axis=1), demand)
         return (np.where(plan > 0, cost, 0) * plan).sum(axis=(1, 2)) / supply.sum(axis=1)
 
     assert (reached() > expected + 1e-3).mean() > 0.4, "the corner is not the answer yet"
-    assert batch_transport.improve(basis, prices, tolerance)[1].all()
+    assert batch_transport.improve_bases(basis, prices, tolerance)[1].all()
     assert np.allclose(reached(), expected, rtol=0, atol=1e-12)
     assert basis.inverse.abs().max() == 1
-    wandered = batch_transport.wander(basis, prices, tolerance).float().mean()
+    wandered = batch_transport.wander_bases(basis, prices, tolerance).float().mean()
     assert wandered > 0.5 if tied else wandered == 0
     assert np.allclose(reached(), expected, rtol=0, atol=1e-12)
 

@@ -7,7 +7,7 @@ import ot
 import pytest
 
 from fedgraph.comparison import cluster
-from fedgraph.comparison.barycentre import barycentre, update
+from fedgraph.comparison.barycentre import barycentre, update_barycentre
 from fedgraph.comparison.cluster import kmeans_gw, scores, size_only, spectral
 from fedgraph.comparison.gromov import GromovOptions, assemble, pairs, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding, from_topology
@@ -43,7 +43,7 @@ def test_update_is_pots_closed_form():
     theirs = ot.gromov.update_barycenter_structure(
         plans, [space.distances for space in spaces], [0.5, 0.5], weights, target=False
     )
-    assert np.allclose(update(weights, spaces, plans).distances, theirs, atol=1e-12)
+    assert np.allclose(update_barycentre(weights, spaces, plans).distances, theirs, atol=1e-12)
 
 
 def test_barycentre_falls_and_is_no_worse_than_pots():

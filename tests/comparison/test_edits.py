@@ -31,7 +31,9 @@ def test_one_edge(edit: str, change: int) -> None:
     graph = matrix(5, (0, 1), (1, 2), (2, 3), (3, 4), (0, 4))
     seen = set()
     for seed in range(40):
-        after, kept = edits.edited(graph, edit, np.random.default_rng(seed)) or pytest.fail("there is such a neighbour")
+        after, kept = edits.randomly_edited_graph(graph, edit, np.random.default_rng(seed)) or pytest.fail(
+            "there is such a neighbour"
+        )
         assert np.array_equal(kept, np.arange(5))
         assert after.nnz == graph.nnz + 2 * change
         assert abs(after - after.T).nnz == 0
@@ -43,12 +45,14 @@ def test_one_edge(edit: str, change: int) -> None:
 
 def test_one_node() -> None:
     graph = matrix(4, (0, 1), (1, 2), (2, 3))
-    after, kept = edits.edited(graph, "node removed", np.random.default_rng(1)) or pytest.fail("there is such a neighbour")
+    after, kept = edits.randomly_edited_graph(graph, "node removed", np.random.default_rng(1)) or pytest.fail(
+        "there is such a neighbour"
+    )
     assert kept.size == 3
     assert np.array_equal(after.toarray(), graph.toarray()[np.ix_(kept, kept)])
 
 
 def test_graphs_without_such_a_neighbour_are_passed_over() -> None:
-    names = {name for name, _, _ in edits.edits(TRIANGLE, 2, np.random.default_rng(0))}
+    names = {name for name, _, _ in edits.random_graph_edits(TRIANGLE, 2, np.random.default_rng(0))}
     assert names == {"edge removed", "node removed"}
-    assert not list(edits.edits(matrix(1), 3, np.random.default_rng(0)))
+    assert not list(edits.random_graph_edits(matrix(1), 3, np.random.default_rng(0)))

@@ -16,7 +16,7 @@ def rows(seed: int, count: int = 8) -> list[np.ndarray]:
 
 def explored(given: list[np.ndarray], levels: list[float], which: np.ndarray | None = None) -> starts.Ends:
     which = gromov.pairs(len(given)) if which is None else which
-    return starts.explore(given, which, levels, np.random.default_rng(1), np.random.default_rng(2))
+    return starts.explore_starts(given, which, levels, np.random.default_rng(1), np.random.default_rng(2))
 
 
 def test_the_published_start_is_the_reference() -> None:

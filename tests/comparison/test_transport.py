@@ -4,15 +4,15 @@ import numpy as np
 import ot
 import pytest
 
-from fedgraph.comparison.transport import PARENT, improve, plant, units
+from fedgraph.comparison.transport import PARENT, corner_tree, improve_tree, units
 
 
 def solve(cost, supply, demand, row_order=None, column_order=None):
     n, m = cost.shape
     tree, flow, dual = np.zeros((6, n + m), np.int64), np.zeros(n + m), np.zeros(n + m)
     rows = np.arange(n) if row_order is None else row_order
-    plant(supply, demand, rows, np.arange(m) if column_order is None else column_order, tree, flow)
-    pivots = improve(cost, tree, flow, dual, 1e-14 * max(1e-300, np.abs(cost).max()))
+    corner_tree(supply, demand, rows, np.arange(m) if column_order is None else column_order, tree, flow)
+    pivots = improve_tree(cost, tree, flow, dual, 1e-14 * max(1e-300, np.abs(cost).max()))
     plan = np.zeros((n, m))
     for v in range(n + m):
         if tree[PARENT, v] >= 0:

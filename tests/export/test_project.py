@@ -102,7 +102,7 @@ def test_a_change_is_noticed(change: str, opened: Opened, tmp_path: Path) -> Non
     assert old in text
     (home / file).write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises((PricingError, ScenarioError), match=why):
-        project.priced(tmp_path / "app", opened(SUMS).row.head.epsilon_provable)
+        project.price_of_project(tmp_path / "app", opened(SUMS).row.head.epsilon_provable)
 
 
 def test_half_of_the_noise_costs_more(opened: Opened, tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_other_cohorts_are_noticed(cohorts: list[list[int]], opened: Opened, tmp
     manifest = tmp_path / "app" / project.MANIFEST
     manifest.write_text(json.dumps(json.loads(manifest.read_text(encoding="utf-8")) | {"cohorts": cohorts}), encoding="utf-8")
     with pytest.raises((PricingError, ScenarioError)):
-        project.priced(tmp_path / "app", found.row.head.epsilon_provable)
+        project.price_of_project(tmp_path / "app", found.row.head.epsilon_provable)
 
 
 def test_a_round_is_spent_once(opened: Opened, imported: Imported, tmp_path: Path) -> None:

@@ -119,10 +119,10 @@ def test_sums_have_one_order_however_blocks_are_held() -> None:
     def parts() -> list[BlockMessage]:
         return [BlockMessage(i, 1, 0, {"v": Summed(v.copy(), 1)}, 1, ()) for i, v in enumerate(values)]
 
-    whole = blocks.total(parts()).released["v"].value
+    whole = blocks.tree_total(parts()).released["v"].value
     for workers in (1, 2, 3, 4, 5, 7, 16):
-        held = [p for items in dealt_to(16, workers) for p in blocks.added(parts()[items.start : items.stop])]
-        found = blocks.total(held)
+        held = [p for items in dealt_to(16, workers) for p in blocks.merged_branches(parts()[items.start : items.stop])]
+        found = blocks.tree_total(held)
         assert np.array_equal(found.released["v"].value, whole)
         assert (found.num_clients, found.first, found.width) == (16, 0, 16)
     assert not np.array_equal(whole, sum(values[1:], values[0])), "another order gives other bits, so this test can fail"

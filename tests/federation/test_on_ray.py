@@ -48,7 +48,7 @@ def facts_of(library: Graph, viewer: Viewer, colluders: int = 1, **more: Any) ->
 def masked(library: Graph) -> tuple[Plan[Any, Any], Attendance, Masks]:
     facts = facts_of(library, Viewer.SERVER_SECURE_AGGREGATION, least_answers=MASKED.answers_needed(CLIENTS), colluders=2)
     ideal = features.plan(features.Params(steps=4), facts, BUDGET)
-    plan = secure_plan.masked(ideal, BUDGET, features.num_sent(ideal))
+    plan = secure_plan.masked_plan(ideal, BUDGET, features.num_sent(ideal))
     return plan, attendance(MASKED, CLIENTS, 4, facts.cohort, 0, ("r",)), Masks(2, facts.cohort, MASKED.drop_out)
 
 

@@ -13,7 +13,7 @@ from fedgraph import run, seeds
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.errors import PrivacyError
 from fedgraph.federation import rounds
-from fedgraph.federation.participation import LINKS, Participation, attendance, traffic
+from fedgraph.federation.participation import LINKS, Participation, attendance, round_traffic
 from fedgraph.methods import features, nonprivate
 from fedgraph.methods.base import AttendanceRule, Budget, Inbox, PublicFacts, State
 from fedgraph.partition import uniform
@@ -182,7 +182,7 @@ def test_iterates_are_averaged_over_the_rounds_that_were_not_aborted(aborted: ra
 
 def test_time_on_links_is_the_stated_sum() -> None:
     home = LINKS["home"]
-    found = traffic([(1_000_000, 500_000)] * 3, np.array([1.0, 2.0, 3.0]))
+    found = round_traffic([(1_000_000, 500_000)] * 3, np.array([1.0, 2.0, 3.0]))
     each = 2 * home.latency + 8e6 / home.down + 4e6 / home.up
     assert found.seconds["home"] == pytest.approx(3 * each + 6)
     assert (found.down, found.up) == (1_000_000, 500_000)

@@ -62,7 +62,7 @@ def job_of(
     if not settings.everybody:
         facts = dataclasses.replace(facts, attendance=AttendanceRule("some", settings.answers_needed(clients)))
     plan = method.plan(method.Params(**given), facts, BUDGET)
-    hidden = secure_plan.masked(plan, BUDGET, method.num_sent(plan))
+    hidden = secure_plan.masked_plan(plan, BUDGET, method.num_sent(plan))
     who = None if settings.everybody else attendance(settings, clients, plan.schedule.rounds, facts.cohort, 0, ("t",))
     masks = Masks(colluders, facts.cohort, settings.drop_out)
     return Job(f"t{next(_NUMBERS)}", 7, ("t",), hidden, "f", who, masks), partition  # workers remember jobs by their key
@@ -100,9 +100,9 @@ def test_the_sum_in_the_field_is_the_plain_one_bit_for_bit(way: str, library: Gr
         letters = client.share(every, job, round_, board)
         hidden = sums_of(one_client.run_blocks(every, partition.subgraphs, job, model, round_, board))
         answers = client.answer(every, job, round_, 1, board, letters)
-        opened = unmasking.unmasked(now, round_, hidden, board, [answers], bits)
+        opened = unmasking.unmasked_sums(now, round_, hidden, board, [answers], bits)
         with monkeypatch.context() as plainly:
-            plainly.setattr(one_client, "hide", lambda job, client, round_, released, board: released)
+            plainly.setattr(one_client, "mask_message", lambda job, client, round_, released, board: released)
             plain = sums_of(one_client.run_blocks(every, partition.subgraphs, job, model, round_, board))
         assert plain["gradient"].dtype == opened["gradient"].dtype
         field = plain["gradient"].dtype.type(2**bits - 1)
@@ -167,7 +167,7 @@ def test_too_few_shares_abort_the_round_and_say_nothing(library: Graph) -> None:
     board = client.advertise(every, job, 0)
     answers = client.answer(every, job, 0, 1, board, client.share(every, job, 0, board))
     with pytest.raises(RuntimeFailure, match="3 shares of client 0's secret came, 4 are needed"):
-        unmasking.unmasked(now, 0, {"gradient": np.zeros(4, np.uint32)}, board, [{0: answers[0][:3]}], 24)
+        unmasking.unmasked_sums(now, 0, {"gradient": np.zeros(4, np.uint32)}, board, [{0: answers[0][:3]}], 24)
     secret = client._secrets(job, 0, 0, now).seed
     assert keys.recover_secret(dict(answers[0][:4])) == secret
     assert keys.recover_secret(dict(answers[0][:3])) != secret
@@ -195,12 +195,12 @@ def test_no_key_of_a_stream_and_no_nonce_of_a_letter_is_used_twice() -> None:
     assert len(streams) == 2 * 3 * 3
     nonces = {keys._letter(r, s, b"", o)[0] for r, s, o in itertools.product(range(3), (0, 1, 256), (0, 1, 256)) if s != o}
     assert len(nonces) == 3 * 3, "of a pair each end has its own"
-    channel = keys.channel(bytes(32))
-    letter = keys.sealed(channel, 2, 0, 1, b"shares")
-    assert keys.opened(channel, 2, 0, 1, letter) == b"shares"
+    channel = keys.letter_channel(bytes(32))
+    letter = keys.sealed_letter(channel, 2, 0, 1, b"shares")
+    assert keys.opened_letter(channel, 2, 0, 1, letter) == b"shares"
     for round_, sender, recipient in ((1, 0, 1), (2, 1, 0), (2, 0, 2)):
         with pytest.raises(InvalidTag):
-            keys.opened(channel, round_, sender, recipient, letter)
+            keys.opened_letter(channel, round_, sender, recipient, letter)
 
 
 def test_shares_give_a_secret_back_from_any_threshold_of_them() -> None:
@@ -218,7 +218,7 @@ def test_neighbours_grow_like_the_logarithm() -> None:
     assert found[1_000] < 20
     assert found[100_000] - found[10_000] <= 4
     assert protocol.shape_of_ring(5, 5, 1, rounds=1) == protocol.Shape(4, 2)  # few: all are neighbours of all
-    near = protocol.ring(np.random.default_rng(0).permutation(50), 8)
+    near = protocol.mask_neighbours(np.random.default_rng(0).permutation(50), 8)
     assert all(len(set(of_one)) == 8 and one not in of_one for one, of_one in near.items())
     assert all(one in near[other] for one, of_one in near.items() for other in of_one)
 
@@ -239,7 +239,7 @@ def test_rings_hold_where_clients_drop_out_and_collude(asked: int, least: int, c
     shape = protocol.shape_of_ring(asked, least, colluders, rounds=1)
     rng = np.random.default_rng(0)
     for _ in range(10):
-        near = protocol.ring(rng.permutation(asked), shape.neighbours)
+        near = protocol.mask_neighbours(rng.permutation(asked), shape.neighbours)
         gone = set(rng.permutation(asked)[: asked - least + colluders].tolist())
         bad = set(list(gone)[:colluders])
         assert all(len(bad.intersection(of_one)) < shape.threshold for one, of_one in near.items() if one not in bad)
@@ -261,7 +261,7 @@ def test_noise_behind_masks_costs_at_most_the_target(clients: int, epsilon: floa
     budget = Budget(epsilon, 1e-5)
     for colluders in (1, 3):
         ideal = features.plan(features.Params(steps=20), dataclasses.replace(facts, colluders=colluders), budget)
-        hidden = secure_plan.masked(ideal, budget, features.num_sent(ideal))
+        hidden = secure_plan.masked_plan(ideal, budget, features.num_sent(ideal))
         assert 0.98 * epsilon < hidden.provable().epsilon <= epsilon
         (release,) = hidden.schedule.releases
         assert isinstance(release.mechanism, DiscreteGaussianShare)

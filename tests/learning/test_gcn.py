@@ -13,7 +13,7 @@ from fedgraph.learning.views import project, public_basis
 from fedgraph.types import Graph
 
 
-@pytest.mark.parametrize("inputs_of", [gcn.whole, gcn.compact])
+@pytest.mark.parametrize("inputs_of", [gcn.sparse_inputs, gcn.compact_inputs])
 def test_gradient_is_autograds(inputs_of: object, library: Graph) -> None:
     small = library.induced(np.arange(25))
     inputs = inputs_of(small)  # type: ignore[operator]
@@ -36,17 +36,17 @@ def test_a_graph_without_labels_has_no_gradient(library: Graph) -> None:
 
     blind = dataclasses.replace(library.induced(np.arange(5)), labels=np.full(5, -1))
     layout = Layout((library.num_features, 3, 4))
-    assert not gcn.gradient(layout, on_device(layout.start(np.random.default_rng(0))), gcn.whole(blind)).any()
+    assert not gcn.gradient(layout, on_device(layout.start(np.random.default_rng(0))), gcn.sparse_inputs(blind)).any()
 
 
 def test_compact_and_whole_agree(library: Graph) -> None:
     small = library.induced(np.arange(12))
     full = Layout((library.num_features, 5, 4))
     vector = full.start(np.random.default_rng(3))
-    inputs = gcn.compact(small)
+    inputs = gcn.compact_inputs(small)
     assert inputs.columns is not None
     layout, where = select(full, inputs.columns)
-    a = gcn.scores(full, on_device(vector), gcn.whole(small))
+    a = gcn.scores(full, on_device(vector), gcn.sparse_inputs(small))
     b = gcn.scores(layout, on_device(vector[where]), inputs)
     assert torch.allclose(a, b, atol=1e-5)
 

@@ -90,7 +90,7 @@ def test_gin_follows_its_equation() -> None:
     g = graph(7, 3)
     vector = torch.tensor(layout.start(np.random.default_rng(0))) + 0.05
     net = small_graphs.Network("gin", layout, 1)
-    found = gin.hidden(layout, vector, small_graphs.inputs(net, g, None)).numpy()
+    found = gin.hidden_layer(layout, vector, small_graphs.inputs(net, g, None)).numpy()
     (w, b), (w2, b2) = [(p.numpy(), q.numpy()) for p, q in layout.layers(vector)[:2]]
     x = g.features.toarray() / np.linalg.norm(g.features.toarray(), axis=1, keepdims=True)
     rows = np.maximum(np.maximum((g.adjacency.toarray() + np.eye(7)) @ x @ w + b, 0) @ w2 + b2, 0)
@@ -157,7 +157,7 @@ def test_normalisation_loses_how_many_neighbours_there_are() -> None:
     for normalised in (True, False):
         net = small_graphs.network("gin", 1, 5, 2, 2, norm="rows" if normalised else "none")
         vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-        rows = gin.hidden(net.layout, vector, small_graphs.inputs(net, g, None))  # type: ignore[arg-type]
+        rows = gin.hidden_layer(net.layout, vector, small_graphs.inputs(net, g, None))  # type: ignore[arg-type]
         lengths[normalised] = rows.norm(dim=1).numpy()
     assert np.ptp(lengths[True]) < 1e-3
     assert np.ptp(lengths[False]) > 1e-2 * lengths[False].max()
@@ -191,7 +191,7 @@ def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
         assert different == changed
         assert max(different) <= net.affected_hops
     assert (
-        gcn.compact(
+        gcn.compact_inputs(
             Graph(
                 "p",
                 path,
@@ -256,7 +256,7 @@ def test_gin_with_batch_norm_is_pygs(training: bool) -> None:
     own, where = small_graphs.selected(net, given)
     assert isinstance(own.layout, gin.GinLayout)
     seen: list[torch.Tensor] | None = [] if training else None
-    assert torch.allclose(gin.hidden(own.layout, vector[where], given, seen), wanted, atol=1e-4)
+    assert torch.allclose(gin.hidden_layer(own.layout, vector[where], given, seen), wanted, atol=1e-4)
     if seen is not None:
         after = net.layout.statistics(gin.with_statistics(net.layout, vector, seen))
         for part, norm in zip(after, theirs.all_norms, strict=True):

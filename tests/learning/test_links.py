@@ -19,10 +19,10 @@ def test_edges_are_pairs_and_back(library: Graph) -> None:
 
 def test_a_coin_depends_on_its_pair_alone() -> None:
     every = np.array([(u, v) for u in range(60) for v in range(u + 1, 60)])
-    coins = links.coins(every, 7)
-    assert np.array_equal(coins[[5, 900]], links.coins(every[[5, 900]], 7))
-    assert np.array_equal(coins, links.coins(every[:, ::-1], 7))
-    assert not np.array_equal(coins, links.coins(every, 8))
+    coins = links.pair_coins(every, 7)
+    assert np.array_equal(coins[[5, 900]], links.pair_coins(every[[5, 900]], 7))
+    assert np.array_equal(coins, links.pair_coins(every[:, ::-1], 7))
+    assert not np.array_equal(coins, links.pair_coins(every, 8))
     assert abs(coins.mean() - 0.5) < 0.03
     assert abs(np.corrcoef(coins, every[:, 0])[0, 1]) < 0.08
 
@@ -61,18 +61,18 @@ def test_heuristics_are_those_of_networkx(name: str, other, library: Graph) -> N
     asked = links.random_pairs(library.num_nodes, 200, np.random.default_rng(2))
     graph = nx.from_scipy_sparse_array(library.adjacency)
     theirs = [score for _, _, score in other(graph, [tuple(p) for p in asked.tolist()])]
-    assert links.heuristic(name, library.adjacency, asked) == pytest.approx(theirs)
+    assert links.heuristic_scores(name, library.adjacency, asked) == pytest.approx(theirs)
 
 
 def test_the_discriminant_points_where_edges_differ() -> None:
     rng = np.random.default_rng(3)
     known = rng.normal(size=(4000, 3)) @ np.array([[1, 0.9, 0], [0, 0.5, 0], [0, 0, 1.0]])
     edges = rng.normal(size=(500, 3)) @ np.array([[1, 0.9, 0], [0, 0.5, 0], [0, 0, 1.0]]) + np.array([0.0, 1.0, 0.0])
-    direction = links.discriminant(known, np.r_[500.0, edges.sum(axis=0)])
+    direction = links.fisher_direction(known, np.r_[500.0, edges.sum(axis=0)])
     both = np.r_[known @ direction, edges @ direction]
     truth = np.r_[np.zeros(4000), np.ones(500)]
     assert roc_auc_score(truth, both) > roc_auc_score(truth, np.r_[known[:, 1], edges[:, 1]]) + 0.1, "columns that go together"
-    assert np.isfinite(links.discriminant(np.zeros((10, 2)), np.zeros(3))).all()
+    assert np.isfinite(links.fisher_direction(np.zeros((10, 2)), np.zeros(3))).all()
 
 
 def test_a_pairs_own_edge_is_not_counted() -> None:

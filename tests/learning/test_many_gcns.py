@@ -62,7 +62,7 @@ def test_one_call_is_the_loop(
         known = int((own >= 0).sum())
         vector, moments, weight = vector + known * after.vector, moments + known * after.moments, weight + known
     given = np.array([[1000 * n + t for t in range(3, 7)] for n in range(30)])
-    found = many_gcns.trained(shape, many_gcns.clients_of(joint.graph, starts), labels, before, how, given)
+    found = many_gcns.trained(shape, many_gcns.clients_of_union(joint.graph, starts), labels, before, how, given)
     assert found[2] == weight
     assert np.abs(found[0] - vector).max() / weight < ROUNDING
     assert np.abs(found[0] / weight - start.vector).max() > 100 * ROUNDING, "something was learnt"
@@ -75,7 +75,7 @@ def test_one_call_is_the_loop(
 def test_masks_are_cut_into_chunks(dealt: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
     joint, starts = union(dealt.subgraphs)
     shape = Shape("gcn", joint.graph.num_features, joint.graph.num_classes, 8, 0.5, 0.2)
-    clients, before = many_gcns.clients_of(joint.graph, starts), fitting.start(shape, 1)
+    clients, before = many_gcns.clients_of_union(joint.graph, starts), fitting.start(shape, 1)
     args = (joint.graph.labels, before, fitting.Steps(2, 0, 0.05, 0.0), np.arange(60).reshape(30, 2))
     whole = many_gcns.trained(shape, clients, *args)
     monkeypatch.setattr(many_gcns, "MOST_MASKS", 1000)
@@ -94,7 +94,7 @@ def test_the_parts_of_the_vector_are_torchs(dealt: Partition) -> None:
     assert list(names.items()) == [(f"body.convs.{n}", s) for n, s in inner.items()]
     vector = np.random.default_rng(0).standard_normal(h + h * d + c + c * h).astype(np.float32)
     assert np.array_equal(many_gcns.parts_of(shape).joined(*many_gcns.parts_of(shape).split(vector)), vector)
-    ours = many_gcns.scores(shape, vector, many_gcns.clients_of(graph, np.array([0, graph.num_nodes])))
+    ours = many_gcns.scores(shape, vector, many_gcns.clients_of_union(graph, np.array([0, graph.num_nodes])))
     assert np.allclose(ours, fitting.scores(network, vector, fitting.inputs(graph)), atol=1e-4)
 
 
@@ -118,7 +118,7 @@ def test_a_federation_learns_what_the_loop_learns(
 
     fused = vector()
     with monkeypatch.context() as patch:
-        patch.setattr(many_gcns, "able", lambda shape, clients: False)
+        patch.setattr(many_gcns, "can_train_together", lambda shape, clients: False)
         assert client.computes_together(plan) == (count > 16)
         looped = vector()
     assert np.abs(fused - looped).max() < 10 * ROUNDING

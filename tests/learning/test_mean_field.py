@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from fedgraph.learning.propagation import mean_field as module
-from fedgraph.learning.propagation.mean_field import agreement, coupled_field, doubt, is_sure, look_alikes, mean_field
+from fedgraph.learning.propagation.mean_field import class_agreement, coupled_field, doubt, is_sure, look_alikes, mean_field
 
 LINE = sp.csr_array(np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], dtype=np.float32))
 
@@ -105,7 +105,7 @@ def two_blocks(agree: float, seed: int = 0, n: int = 400) -> tuple[np.ndarray, n
 def test_agreement_has_the_sign_of_the_edges(agree: float, sign: int) -> None:
     scores, _, graph = two_blocks(agree)
     own = softmax(scores, axis=1)
-    found, _ = agreement(own, own, graph)
+    found, _ = class_agreement(own, own, graph)
     assert np.allclose(found, found.T)
     assert np.sign(np.round(found[0, 0], 2)) == np.sign(np.round(found[1, 1], 2)) == sign or abs(found[0, 0]) < 0.02
     assert np.sign(np.round(found[0, 1], 2)) in (-sign, 0) or abs(found[0, 1]) < 0.02
@@ -125,7 +125,7 @@ def test_unlike_neighbours_help_as_much_as_like_ones_and_random_ones_do_no_harm(
 def test_knowing_nothing_couples_nothing() -> None:
     _, _, graph = two_blocks(0.9)
     flat = np.full((400, 3), 1 / 3)
-    assert np.allclose(agreement(flat, flat, graph)[0], 0, atol=1e-9)
+    assert np.allclose(class_agreement(flat, flat, graph)[0], 0, atol=1e-9)
     empty = sp.csr_array((400, 400), dtype=np.float32)
     scores = np.random.default_rng(0).standard_normal((400, 3))
     assert np.allclose(coupled_field(scores, empty, [], 4.0, 3), softmax(scores, axis=1))
@@ -136,7 +136,7 @@ def test_the_error_of_an_agreement_is_its_spread_over_graphs() -> None:
     """Twenty draws: the mean stated error is within a third of the standard deviation between them, and a coupling is taken
     where neighbours are alike or unlike, and nearly never where they are as chance has it."""
     for agree, least, most in ((0.8, 20, 20), (0.2, 20, 20), (0.5, 0, 4)):
-        draws = [agreement(view, view, graph) for view, graph in blocks(agree)]
+        draws = [class_agreement(view, view, graph) for view, graph in blocks(agree)]
         spread = np.std([found for found, _ in draws], axis=0, ddof=1)
         stated = np.mean([errors for _, errors in draws], axis=0)
         assert np.all((stated > spread / 1.5) & (stated < spread * 1.5)), (agree, stated, spread)

@@ -53,7 +53,7 @@ def facts_of(graph: Graph, clients: int, viewer: Viewer) -> PublicFacts:
 def planned(method: str, facts: PublicFacts, epsilon: float, relation: str = "node-zero-out") -> Plan:
     module = {"features": features, "label_hop": label_hop}[method]
     settings = module.Params(relation=relation)
-    return column_ranks.before(lambda budget: module.plan(settings, facts, budget), facts, Budget(epsilon, DELTA))
+    return column_ranks.plan_with_counts(lambda budget: module.plan(settings, facts, budget), facts, Budget(epsilon, DELTA))
 
 
 @pytest.mark.parametrize("method", ["features", "label_hop"])
@@ -80,7 +80,7 @@ def test_without_noise_nothing_is_hidden_and_it_is_said() -> None:
 
 def released(made: Plan, graph: Graph, epsilon_noise: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """(noisy counts of the first round, exact ones)."""
-    first = column_ranks.counting(made)
+    first = column_ranks.plan_of_counts(made)
     assert first is not None
     work = column_ranks.prepare(first, Subgraph(0, graph, np.arange(graph.num_nodes)))
     streams = Streams(0, ("cell", "client", 0, "round", 0), first.fingerprint)
@@ -134,7 +134,7 @@ def test_many_columns_share_one_scale_and_one_count_for_all() -> None:
 def test_ranks_among_public_rows_lie_on_one_scale_and_empty_cells_in_the_middle() -> None:
     graph = people()
     assert graph.columns is not None
-    found = column_ranks.among(graph, graph.columns).scaled(graph)
+    found = column_ranks.ranks_among_public(graph, graph.columns).scaled(graph)
     rows = found.features.toarray()
     assert found.columns is None
     assert np.abs(rows).max() <= 1

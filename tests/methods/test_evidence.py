@@ -70,7 +70,7 @@ def test_products_of_rows_that_hold_sums_over_neighbours() -> None:
     layout, inputs, labels = Layout((6, 3)), rng.normal(size=(5, 6)), np.array([0, 1, -1, 0, 1])
     vector, of = rng.normal(size=layout.num_parameters), np.array([0, 2, 4])
     each = np.stack([neighbour_rows.clipped_sum(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in of])
-    found = neighbour_rows.products(layout, vector, inputs, labels, 0.5, 1.0, of)
+    found = neighbour_rows.clipped_neighbour_products(layout, vector, inputs, labels, 0.5, 1.0, of)
     np.testing.assert_allclose(found, each @ each.T, rtol=1e-5, atol=1e-9)
 
 

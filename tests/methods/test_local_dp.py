@@ -308,11 +308,13 @@ def test_one_attacked_client_moves_a_mean_but_no_robust_mean(
 def test_a_robust_mean_is_that_of_the_clients_that_have_an_entry() -> None:
     where = [np.array([0, 1]), np.array([1, 2]), np.array([1])]
     changes = [np.array([3.0, 1.0]), np.array([2.0, 5.0]), np.array([900.0])]
-    held, change = local_dp.training.robust(changes, where, np.array([0.5, 0.25, 0.25]), local_dp.Params(aggregate="median"))
+    held, change = local_dp.training.robust_mean(
+        changes, where, np.array([0.5, 0.25, 0.25]), local_dp.Params(aggregate="median")
+    )
     assert held.tolist() == [0, 1, 2]
     assert change.tolist() == [1.5, 2.0, 1.25]
     cut = local_dp.Params(aggregate="trimmed", trim=0.4)
-    assert local_dp.training.robust(changes, where, np.array([0.5, 0.25, 0.25]), cut)[1].tolist() == [1.5, 2.0, 1.25]
+    assert local_dp.training.robust_mean(changes, where, np.array([0.5, 0.25, 0.25]), cut)[1].tolist() == [1.5, 2.0, 1.25]
 
 
 def test_momentum_at_clients_is_momentum_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -267,7 +267,7 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
 
 def test_folds_have_no_node_in_common_and_make_a_thousand_validation_nodes(library: Graph) -> None:
     drawn = np.random.default_rng(0).random(library.num_nodes)
-    parts = [phases.divided(library, 0.2, drawn, fold)[1] >= 0 for fold in range(5)]
+    parts = [phases.divided_labels(library, 0.2, drawn, fold)[1] >= 0 for fold in range(5)]
     assert np.array_equal(np.sum(parts, axis=0), np.ones(library.num_nodes)), "five fifths: each node validates once"
     asked = Params(model="ceiling")
     assert [asked.divided(n, 10) for n in (1530, 4000, 9000, 50_000)] == [(5, 0.1), (3, 0.1), (2, 0.1), (1, 0.1)]
@@ -344,7 +344,7 @@ def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> Non
     )
     plan = nonprivate.plan(Params(), facts, Budget(math.inf, 1e-5))
     work = nonprivate.prepare(plan, Subgraph(0, held, np.arange(held.num_nodes)))
-    _, validation = phases.divided(held, 0.1, rng.random(held.num_nodes))
+    _, validation = phases.divided_labels(held, 0.1, rng.random(held.num_nodes))
     judged = [local._like_asked(plan, work, validation, phases.Place(0, 0, seed, False, True), (0,)) for seed in range(40)]
     asked = validation >= 0
     whole = held.adjacency[asked].sum()
@@ -370,7 +370,7 @@ def test_a_validation_mask_is_used_as_it_is(library: Graph) -> None:
         labels=np.where(chooses, -1, library.labels),
         validation=np.where(chooses, library.labels, -1),
     )
-    training, validation = phases.divided(graph, 0.5, rng.random(graph.num_nodes))
+    training, validation = phases.divided_labels(graph, 0.5, rng.random(graph.num_nodes))
     assert np.array_equal(training, graph.labels)
     assert (validation >= 0).sum() == chooses.sum()
     _, state = trained(graph, Params(model="gcn", rounds=5, local_epochs=4))

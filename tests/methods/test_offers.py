@@ -78,7 +78,7 @@ def test_it_is_in_the_schema(own: str) -> None:
 def test_it_is_drafted(own: str, clients: int) -> None:
     data = wishes.Data("embedded/library", None, "x", "found", clients)
     wanted = wishes.Wanted(data, "node", wishes.TRUST[:1], (1.0,), None, None)
-    assert f"- {{method: {own}, label: My own}}" in draft.text(wanted, Path())
+    assert f"- {{method: {own}, label: My own}}" in draft.draft_yaml(wanted, Path())
 
 
 def test_it_is_compared(own: str, library: Graph, tmp_path: Path) -> None:

@@ -56,9 +56,9 @@ def test_a_stage_begins_with_the_bases_of_the_stage_before(library: Graph) -> No
     from fedgraph.learning.baselines import progressive
 
     public, nobody = protocols.without_edges(library), np.zeros(library.num_nodes, dtype=bool)
-    first = progressive.grown(None, public, [], nobody, 4, 5, 0)
+    first = progressive.train_stage(None, public, [], nobody, 4, 5, 0)
     sums = [hop(library.adjacency, progressive.rows(first, public, [], 4))]
-    second = progressive.grown(first, public, sums, nobody, 4, 0, 1)
+    second = progressive.train_stage(first, public, sums, nobody, 4, 0, 1)
     again = progressive._network(public, sums, 4)
     progressive.fitting.write(again, second)
     before = progressive._network(public, [], 4)

@@ -51,7 +51,7 @@ def test_the_price_is_that_of_the_theorem_and_grows_with_what_is_tried() -> None
     """Papernot & Steinke 2022, Theorem 2, written down a second time; and ε → 2ε of Liu & Talwar for the pure case."""
     orders, stop = rdp.ORDERS, selection.stop_for(1.0, 20)
     each = orders / (2 * 4.0**2)
-    found = selection.of_best(each, orders, 1.0, stop)
+    found = selection.best_trial_rdp(each, orders, 1.0, stop)
     for k in (5, 40, 80):
         inner = [2 * ((1 - 1 / hat) * hat / 32 + math.log(20) / hat) for hat in orders]
         assert found[k] == pytest.approx(each[k] + min(inner) + math.log(20) / (orders[k] - 1))

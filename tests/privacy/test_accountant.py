@@ -40,7 +40,7 @@ from fedgraph.privacy.events import (
     Selected,
     Unprotected,
     all_types,
-    checks,
+    field_checks,
     flatten,
     from_dict,
     to_dict,
@@ -160,7 +160,10 @@ def test_a_field_without_a_check_is_refused():
     with pytest.raises(PrivacyError, match=r"Unchecked\.steps says not what it may hold"):
         Unchecked(3)
     unchecked = [
-        f"{kind.__name__}.{f.name}" for kind in shipped_events() for f in dataclasses.fields(kind) if f.name not in checks(kind)
+        f"{kind.__name__}.{f.name}"
+        for kind in shipped_events()
+        for f in dataclasses.fields(kind)
+        if f.name not in field_checks(kind)
     ]
     assert not unchecked
 
@@ -188,7 +191,7 @@ ABOVE_ONE = st.floats(min_value=1, exclude_min=True)
 @settings(max_examples=40, deadline=None)
 def test_a_field_refuses_what_it_cannot_mean(event, data):
     """0.5, infinity, NaN, −1 and True for a count; NaN, −1 and True for any number; and more than 1 for a rate."""
-    for name, check in checks(type(event)).items():
+    for name, check in field_checks(type(event)).items():
         value = getattr(event, name)
         if isinstance(value, int) and not isinstance(value, bool):
             wrong = WRONG_COUNTS
@@ -203,7 +206,7 @@ def test_a_field_refuses_what_it_cannot_mean(event, data):
 
 @pytest.mark.parametrize("event", {type(e): e for e in EVERY}.values(), ids=lambda e: type(e).__name__)
 def test_half_infinity_nan_minus_one_and_true_are_no_count(event):
-    for name, check in checks(type(event)).items():
+    for name, check in field_checks(type(event)).items():
         wrong = {"an integer": (0.5, math.inf, math.nan, -1, True), "in [0, 1]": (math.inf, math.nan, -1, True, 1.01)}
         kinds = {"a number ≥ 0": (math.nan, -1, True), **wrong}
         for value in next((values for words, values in kinds.items() if check.words.startswith(words)), ()):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedgraph.commands.base import main
-from fedgraph.commands.budget import as_text, read_ids
+from fedgraph.commands.budget import budget_book_text, read_ids
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import budget_book, budget_charges
 from fedgraph.privacy.accounting.accountant import price
@@ -139,7 +139,7 @@ def test_a_process_that_died_while_it_wrote_has_released_nothing(book: Path, kep
     torn = book.read_bytes()[len(whole) :][:kept]
     book.write_bytes(whole + torn)
     assert budget_book.read(book).charges == []
-    assert f"{len(torn)} bytes at the end are no whole line" in as_text(budget_book.read(book))
+    assert f"{len(torn)} bytes at the end are no whole line" in budget_book_text(budget_book.read(book))
     made = charge(book, "second", guarantee(), [line(Gaussian(20.0))], None)
     assert [charge.what for charge in made.charges] == ["second"]
 

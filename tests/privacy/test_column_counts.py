@@ -68,7 +68,7 @@ def ranks(values: np.ndarray, std: float, seed: int = 0) -> np.ndarray:
         last = brackets
         found = ColumnCounts(1, values.size, False).enforce(counts.positions(line, last))
         found = found + std * rng.standard_normal(found.shape)
-        brackets = counts.narrowed(last, found, std)
+        brackets = counts.narrowed_brackets(last, found, std)
     return np.interp(line[:, 0], counts.bin_edges(last)[0], counts.shares_below(found)[0])
 
 

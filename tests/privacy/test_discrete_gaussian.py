@@ -35,7 +35,7 @@ def fits(drawn: np.ndarray, std: float) -> float:
 
 @pytest.mark.parametrize("std", [0.5, 1.7, 20.25, 300.0])
 def test_noise_has_its_law_and_no_other(std: float) -> None:
-    drawn = sampler.draws(std, 200_000, np.random.default_rng(3))
+    drawn = sampler.draw_shares(std, 200_000, np.random.default_rng(3))
     assert fits(drawn, std) > 1e-3
     assert fits(drawn, std * 2 / 3) < 1e-9
     assert fits(drawn, std * 3 / 2) < 1e-9
@@ -56,7 +56,7 @@ def test_a_share_carries_the_noise_that_it_is_priced_for() -> None:
 def test_bits_that_do_not_decide_are_followed_by_more() -> None:
     """From four bits on: nearly every draw needs more of them, and the law stays."""
     rng = np.random.default_rng(1)
-    sizes = [sampler.decided(int(rng.integers(16)), 4, 3.3, rng) for _ in range(30_000)]
+    sizes = [sampler.decided_magnitude(int(rng.integers(16)), 4, 3.3, rng) for _ in range(30_000)]
     drawn = np.array(sizes) * np.where(rng.random(len(sizes)) < 0.5, 1, -1)
     assert fits(drawn, 3.3) > 1e-3
 
@@ -67,7 +67,7 @@ def test_the_distribution_function_is_exact() -> None:
         weights = [mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(5.3) ** 2)) * (1 if k == 0 else 2) for k in range(150)]
         total = sum(weights)
         for bits in (31, 63, 95):
-            found = sampler.distribution(5.3, bits)
+            found = sampler.share_distribution(5.3, bits)
             expected = [int(mpmath.floor(sum(weights[: k + 1]) / total * 2**bits)) for k in range(len(found))]
             assert list(found) == expected
 

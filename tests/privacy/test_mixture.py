@@ -150,7 +150,7 @@ def test_monotone_in_rows_and_between_relations():
 
 def test_every_row_is_covered_by_the_grid_both_orders():
     chosen = mixture.pair(1.0, 0.2, 2, False)
-    there, back = mixture.curves(chosen, losses.tail(1e-6, 100))
+    there, back = mixture.curves(chosen, losses.infinite_mass(1e-6, 100))
     assert there.low < 0 < there.high
     assert back is not None
     assert (back.low, back.high) == (-there.high, -there.low)

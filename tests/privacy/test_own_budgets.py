@@ -11,7 +11,7 @@ from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease, declared
 from fedgraph.privacy.events import Gaussian, PoissonGaussian, PureDP
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
-from fedgraph.privacy.own_budgets import ShrunkGaussianNoise, applied, share
+from fedgraph.privacy.own_budgets import ShrunkGaussianNoise, applied, own_share
 from fedgraph.privacy.sensitivity import Rows
 
 DELTA = 1e-4
@@ -44,7 +44,7 @@ def test_the_client_pays_what_it_asked_for_and_the_others_what_they_did(
 def test_more_than_the_plan_gives_changes_nothing() -> None:
     after = applied(planned(), {0: 100.0}, 2, DELTA)
     assert {type(r.mechanism) for r in after} == {GaussianNoise}
-    assert share(planned(), 100.0, DELTA) == 1.0
+    assert own_share(planned(), 100.0, DELTA) == 1.0
 
 
 def test_what_one_row_moves_and_the_noise_it_hides_in() -> None:

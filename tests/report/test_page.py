@@ -170,7 +170,7 @@ def test_a_share_that_varies_between_the_methods_of_one_task_is_on_the_axis() ->
     methods = [{"method": "m", "split": s, "label": f"split {s}"} for s in (0.1, 0.2, 0.3, 0.5)]
     entries = [cell("m", 0.5 + s["split"], variant=s["label"]) for s in methods]
     part = record("t", entries, methods=methods)
-    assert [v.thing for v in sweeps.within(part)] == ["split"]
+    assert [v.thing for v in sweeps.varied_within(part)] == ["split"]
     (figure,), _ = sweeps.draw(sweeps.group_sweeps([part])[0], None)
     assert figure.spec is not None
     assert figure.spec["panels"][0]["xlabel"] == "split"
@@ -201,7 +201,7 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
 
 def test_two_values_are_no_axis() -> None:
     methods = [{"method": "m", "hops": n, "label": f"{n}"} for n in (1, 2)]
-    assert sweeps.within(record("t", [cell("m", 0.5, variant=s["label"]) for s in methods], methods=methods)) == ()
+    assert sweeps.varied_within(record("t", [cell("m", 0.5, variant=s["label"]) for s in methods], methods=methods)) == ()
 
 
 def test_a_table_of_short_columns_stays_a_table_and_a_wide_one_becomes_cards() -> None:
@@ -250,7 +250,9 @@ def test_every_method_names_a_paper_that_can_be_followed() -> None:
         assert references.idea_of(name)
         for reference in found:
             assert reference.doi is None or re.fullmatch(r"10\.\d{4,}/\S+", reference.doi), reference
-    methods, datasets, papers = page.library(report_rows.group_rows([cell("features", 0.5, dataset="planetoid/cora")]), {}, [])
+    methods, datasets, papers = page.page_library(
+        report_rows.group_rows([cell("features", 0.5, dataset="planetoid/cora")]), {}, []
+    )
     assert set(methods[0].references) | set(datasets[0].references) <= {r.key for r in papers}
     assert methods[0].rows[0][0] == datasets[0].rows[0][0]
 

@@ -27,11 +27,11 @@ def test_a_cell_is_said_in_words() -> None:
 
 
 def test_a_terminal_gets_the_view_of_watch_and_it_goes_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    store.claim(tmp_path, "", "", resume=False)
+    store.claim_run_folder(tmp_path, "", "", resume=False)
     console = Console()
     console._err = RichConsole(force_terminal=True, stderr=True, width=100)
     monkeypatch.setattr(live, "SECONDS_BETWEEN", 0.0)
-    with runtime.start("serial") as engine, store.locked(tmp_path):
+    with runtime.start("serial") as engine, store.lock_run_folder(tmp_path):
         console.plan(2, 0)
         console.follow(tmp_path, engine)
         console.begin(CELL)

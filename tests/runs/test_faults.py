@@ -246,7 +246,7 @@ def _planned(ready: scenario.Ready) -> Any:
         context = None
 
     cell = Cell("t", "embedded/library", "features", "default", trusting(Trust.CURATOR), 1.0, "provable", 0, entry=0)
-    yield experiment.plan_of(ready, Stage(), cell)  # type: ignore[arg-type]
+    yield experiment.plan_of_cell(ready, Stage(), cell)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("junk", ["[1]", "null", "[" * 100_000, '"text"'], ids=["list", "null", "deep", "text"])

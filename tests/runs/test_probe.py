@@ -63,7 +63,7 @@ def test_a_dear_cell_is_stopped_and_its_rounds_say_how_long_it_is(begin: float, 
             context.progress("rounds", done, 10)  # type: ignore[attr-defined]
         raise AssertionError("it should have been stopped")
 
-    monkeypatch.setattr(schedule, "timed", timed)
+    monkeypatch.setattr(schedule, "timed_outcome", timed)
     ready = read.load(shipped.find("quickstart"), ["seeds=1"])
     graphs = [experiment.load(d, None, 0) for d in ready.scenario.datasets]
     with runtime.start("serial") as engine:

@@ -118,7 +118,7 @@ def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: p
     trusts = {1.0: Trust.OWN_CLIENT, 2.0: Trust.CURATOR, 3.0: Trust.CURATOR}
     cells = [(stage, Cell("t", "d", "m", "v", trusting(trust), e, "provable", 0)) for e, trust in trusts.items()]
     found = []
-    for done in schedule.computed(cells, Later, Console(quiet=True), is_up=here.is_set):
+    for done in schedule.computed_cells(cells, Later, Console(quiet=True), is_up=here.is_set):
         found.append((done.cell.epsilon, done.outcome))
         if len(found) == 2:
             others.set()
@@ -158,7 +158,7 @@ def test_curators_get_cells_alone_first_and_federations_on_heavy_data_one_at_a_t
         stage = schedule.Stage(_task("node_classification", _params()), _context(data), ())
         engine = Deals()
         cells = [(stage, Cell("t", "d", "m", "v", trusting(trust), 1.0, "provable", 0)) for trust in trusts]
-        list(schedule.computed(cells, lambda: engine, Console(quiet=True), spread))
+        list(schedule.computed_cells(cells, lambda: engine, Console(quiet=True), spread))
         return engine.opened
 
     dealt: list[tuple[int | None, list[list[tuple[Trust, bool]]]]] = []

@@ -28,7 +28,7 @@ def numbers(run: fedgraph.Run) -> list[tuple[object, ...]]:
 @pytest.fixture
 def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a run that was interrupted after two of its five cells."""
-    computed = schedule.computed
+    computed = schedule.computed_cells
 
     def some(*args: Any) -> Iterator[schedule.Done]:
         for count, done in enumerate(computed(*args)):
@@ -37,7 +37,7 @@ def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             yield done
 
     with monkeypatch.context() as patched:
-        patched.setattr(schedule, "computed", some)
+        patched.setattr(schedule, "computed_cells", some)
         with pytest.raises(KeyboardInterrupt):
             fedgraph.run(ASKED, out=tmp_path / "out", quiet=True)
     return tmp_path / "out"

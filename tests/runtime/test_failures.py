@@ -312,7 +312,7 @@ def test_what_ray_left_is_ended_and_nothing_else(tmp_path: Path, monkeypatch: py
     try:
         own = watchdog.rays_own(os.getpid(), str(tmp_path / "ray"))
         assert [pid for pid, _ in own] == [rays.pid]
-        watchdog.end(own)
+        watchdog.end_processes(own)
         assert rays.wait(timeout=10) == -signal.SIGKILL
         assert other.poll() is None
     finally:

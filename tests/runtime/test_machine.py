@@ -72,7 +72,7 @@ own = subprocess.Popen(["sleep", "600"])
 dog = watchdog.start()
 if sys.argv[1] == "dismissed":
     own = subprocess.Popen(["sleep", "600"])
-    watchdog.dismiss(dog)
+    watchdog.dismiss_watchdog(dog)
 print(own.pid, dog.pid, flush=True)
 time.sleep(600)
 """

@@ -59,7 +59,7 @@ def test_who_trusts_nobody_stands_under_no_curator(library: Graph) -> None:
 def test_what_is_public_is_asked_three_times() -> None:
     """The test graph, another set of nodes, nothing."""
     asked = [t.params.public for t in read.load(MAIN).tasks if t.label.startswith("node-level")]
-    assert [public_part.called(p) for p in asked] == ["test-graph", "share 0.1", "nothing"]
+    assert [public_part.public_column(p) for p in asked] == ["test-graph", "share 0.1", "nothing"]
 
 
 @pytest.mark.parametrize("label", ["node-level", "node-level, nothing public", "edge-level", "geometry"])

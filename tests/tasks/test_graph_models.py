@@ -138,7 +138,7 @@ def test_picking_a_round_looks_at_the_right_graphs(mutag: GraphCollection, monke
     }
     monkeypatch.setattr(graph_models, "_answers", lambda made, name, dealt: np.where(right[name], collection.labels, 2))
     state: Any = State({"parameters": "c"}, SimpleNamespace(kept=["a", "b"]))  # type: ignore[dict-item]
-    found = graph_models.answered(None, state, None, collection, split, True)  # type: ignore[arg-type]
+    found = graph_models.model_accuracy(None, state, None, collection, split, True)  # type: ignore[arg-type]
     assert found == {"model": 0.0, "model_on_training": 1.0, "model_by_validation": 0.0, "model_tuned_on_test": 1.0}
 
 

@@ -45,7 +45,7 @@ def test_careful_is_never_worse_and_the_variation_says_by_how_much() -> None:
     one, best = (gromov.solve_pairs(made, which, settings.Solving(quality=q).options()).value for q in ("fast", "careful"))
     assert (best <= one + 1e-12).all()
     assert (best < one - 1e-6).any(), "several starts should find a lower minimum somewhere"
-    found = compare.variation(made, settings.Solving().options(), np.random.default_rng(0))
+    found = compare.minima_variation(made, settings.Solving().options(), np.random.default_rng(0))
     assert found.pairs == len(which)
     assert found.lower == pytest.approx(np.mean((one - best) / one > 1e-6))
     assert found.drop == pytest.approx(np.mean((one - best) / one))

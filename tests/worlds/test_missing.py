@@ -78,10 +78,10 @@ def test_one_edge_changes_one_row_at_either_end_by_at_most_one(library: Graph) -
 
 def test_stand_ins_do_not_depend_on_edges(library: Graph) -> None:
     rows = unit_rows(library.features)
-    assert (missing.similar(rows, np.arange(5)) != np.arange(5)[:, None]).all()
+    assert (missing.similar_rows(rows, np.arange(5)) != np.arange(5)[:, None]).all()
     dense = (rows @ rows.T).toarray()
     np.fill_diagonal(dense, -1)
-    assert dense[0].argmax() == missing.similar(rows, np.arange(1))[0, 0]
+    assert dense[0].argmax() == missing.similar_rows(rows, np.arange(1))[0, 0]
 
 
 @pytest.mark.parametrize("task", [node_classification, participation])

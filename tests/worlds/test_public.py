@@ -159,5 +159,5 @@ def test_a_public_data_set_is_searched_where_the_run_was_told_to(
     for root in (tmp_path, None):
         data.look_in(root)
         assert made(library, PublicSet(dataset="embedded/library")).public_graph is not None
-        assert data.looked_in() == root
+        assert data.data_search_root() == root
     assert asked == [(tmp_path, tmp_path / "elsewhere"), (tmp_path / "elsewhere",)]

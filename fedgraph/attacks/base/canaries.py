@@ -24,7 +24,7 @@ from fedgraph.types import Graph, Partition
 Kind = Literal["word", "mislabelled", "full"]
 
 
-def places(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
+def canary_places(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
     """int64, by global id: the row of each of ``nodes``, −1 for other ids. asked: ids that will be looked up."""
     found = np.full(int(max(nodes.max(initial=0), asked.max(initial=0))) + 1, -1)
     found[nodes] = np.arange(nodes.size)
@@ -54,7 +54,7 @@ class Nodes:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with each canary in the version that ``versions`` (bool [m]) says."""
-        place = places(nodes, self.nodes)
+        place = canary_places(nodes, self.nodes)
         rows = place[self.nodes]
         here = np.flatnonzero(rows >= 0)
         rows, labels = rows[here], graph.labels.copy()
@@ -89,7 +89,7 @@ class Edges:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with the edges that ``versions`` (bool [m]) says."""
-        ends = places(nodes, self.pairs)[self.pairs[versions]]
+        ends = canary_places(nodes, self.pairs)[self.pairs[versions]]
         ends = ends[(ends >= 0).all(axis=1)]
         ends = ends if self.directed else np.concatenate([ends, ends[:, ::-1]])
         ones = np.ones(len(ends), dtype=graph.adjacency.dtype)
@@ -102,7 +102,7 @@ class Edges:
 Canaries = Nodes | Edges
 
 
-def planted(partition: Partition, canaries: Canaries) -> Partition:
+def planted_canaries(partition: Partition, canaries: Canaries) -> Partition:
     """The partition with every canary in the version of its coin."""
     return partition.with_graphs(lambda s: canaries.planted(s.graph, s.nodes, canaries.coins))
 
@@ -120,7 +120,7 @@ def held_together(partition: Partition, held: Graph) -> Graph:
     return replace(held, adjacency=sp.csr_array((ones, (both[:, 0], both[:, 1])), shape=held.adjacency.shape))
 
 
-def nodes(held: Graph, public: Graph, relation: Relation, count: int, kind: Kind, rng: np.random.Generator) -> Nodes:
+def canary_nodes(held: Graph, public: Graph, relation: Relation, count: int, kind: Kind, rng: np.random.Generator) -> Nodes:
     """At most ``count`` labelled nodes, and at most half of them all.
 
     kind word: version 1 has no edge and a single feature, a column that ``public`` nodes use (its largest value there), each
@@ -145,7 +145,7 @@ def nodes(held: Graph, public: Graph, relation: Relation, count: int, kind: Kind
     return Nodes(chosen, rng.random(m) < 0.5, np.column_stack([other, first]).astype(np.int64), features, kind != "mislabelled")
 
 
-def edges(held: Graph, partition: Partition, relation: Relation, count: int, rng: np.random.Generator) -> Edges:
+def canary_edges(held: Graph, partition: Partition, relation: Relation, count: int, rng: np.random.Generator) -> Edges:
     """At most ``count`` pairs inside clients, between classes where labels are known, at nodes of few edges.
 
     A client gets its share by nodes. Few edges: whatever averages over neighbours shows a new one best there.

@@ -43,7 +43,7 @@ class Words:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with the words that ``versions`` (bool [m]) says."""
-        place = canaries.places(nodes, self.nodes)
+        place = canaries.canary_places(nodes, self.nodes)
         here = np.flatnonzero((place[self.nodes] >= 0) & versions)
         at = (place[self.nodes[here]], self.columns[here])
         added = sp.csr_array((self.values[here], at), shape=graph.features.shape)
@@ -84,7 +84,7 @@ class Game:
         return self.found.planted(self.known, np.arange(self.known.num_nodes), coins)
 
 
-def nodes(partition: Partition, held: Graph, most: int, rng: np.random.Generator) -> Game:
+def node_coins(partition: Partition, held: Graph, most: int, rng: np.random.Generator) -> Game:
     """Every labelled node (at most ``most``) takes part as it is, or is zeroed."""
     known = canaries.held_together(partition, held)
     labelled = np.flatnonzero(known.labels >= 0)
@@ -95,7 +95,7 @@ def nodes(partition: Partition, held: Graph, most: int, rng: np.random.Generator
     return Game("nodes", found, partition, known, np.zeros((0, 2), np.int64))
 
 
-def edges(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> Game:
+def edge_coins(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> Game:
     """At most ``most`` real edges inside clients, and no more than half of them all, are there or not; as many strangers."""
     known = canaries.held_together(partition, held)
     inside = np.concatenate([_inside(s) for s in partition.subgraphs])
@@ -103,10 +103,10 @@ def edges(partition: Partition, held: Graph, relation: Relation, most: int, rng:
     found = canaries.Edges(chosen, rng.random(len(chosen)) < 0.5, relation is Relation.EDGE_DIRECTED)
     left = partition.with_graphs(lambda s: without(s.graph, s.nodes, chosen))
     rest = without(known, np.arange(known.num_nodes), chosen)
-    return Game("edges", found, left, rest, strangers(partition, known, len(chosen), rng))
+    return Game("edges", found, left, rest, unconnected_pairs(partition, known, len(chosen), rng))
 
 
-def words(partition: Partition, held: Graph, public: Graph, most: int, rng: np.random.Generator) -> Game:
+def word_coins(partition: Partition, held: Graph, public: Graph, most: int, rng: np.random.Generator) -> Game:
     """At most ``most`` labelled nodes (half of them all), each with a coin for one word that its row lacks.
 
     The word is one that some row uses: of the public nodes where they have features, of the held ones otherwise.
@@ -125,7 +125,7 @@ def words(partition: Partition, held: Graph, public: Graph, most: int, rng: np.r
     return Game("words", found, partition, known, np.zeros((0, 2), np.int64))
 
 
-def nothing(partition: Partition, held: Graph) -> Game:
+def no_coins(partition: Partition, held: Graph) -> Game:
     """No coin: the clients as they are."""
     known = canaries.held_together(partition, held)
     none = canaries.Edges(np.zeros((0, 2), np.int64), np.zeros(0, bool), False)
@@ -143,7 +143,7 @@ def coins_of_shadows(count: int, size: int, rng: np.random.Generator) -> list[np
 
 def without(graph: Graph, nodes: np.ndarray, pairs: np.ndarray) -> Graph:
     """``graph``, whose rows are the global ``nodes``, without the edges of ``pairs`` (int64 [m, 2], global), both ways."""
-    ends = canaries.places(nodes, pairs)[pairs]
+    ends = canaries.canary_places(nodes, pairs)[pairs]
     ends = ends[(ends >= 0).all(axis=1)]
     both = np.concatenate([ends, ends[:, ::-1]])
     gone = sp.csr_array((np.ones(len(both), graph.adjacency.dtype), (both[:, 0], both[:, 1])), shape=graph.adjacency.shape)
@@ -153,13 +153,15 @@ def without(graph: Graph, nodes: np.ndarray, pairs: np.ndarray) -> Graph:
     return replace(graph, adjacency=adjacency)
 
 
-def strangers(partition: Partition, known: Graph, count: int, rng: np.random.Generator) -> np.ndarray:
+def unconnected_pairs(partition: Partition, known: Graph, count: int, rng: np.random.Generator) -> np.ndarray:
     """``count`` pairs of different nodes of one client that have no edge, drawn uniformly from all such; int64 [count, 2]."""
     sizes = np.array([s.nodes.size for s in partition.subgraphs], dtype=float) ** 2
-    return unjoined(known, count, rng, lambda k: _pairs(partition, rng.choice(sizes.size, k, p=sizes / sizes.sum()), rng))
+    return draw_unjoined_pairs(
+        known, count, rng, lambda k: _pairs(partition, rng.choice(sizes.size, k, p=sizes / sizes.sum()), rng)
+    )
 
 
-def unjoined(known: Graph, count: int, rng: np.random.Generator, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+def draw_unjoined_pairs(known: Graph, count: int, rng: np.random.Generator, draw: Callable[[int], np.ndarray]) -> np.ndarray:
     """Different pairs without an edge from ``draw(k)`` (int64 [≤ k, 2]); fewer where the draws run out."""
     found: dict[tuple[int, int], None] = {}
     for _ in range(50):

@@ -18,12 +18,14 @@ from fedgraph.privacy.units import Unit
 from fedgraph.types import Subgraph
 
 
-def begun(scene: Scene) -> State:
+def first_state(scene: Scene) -> State:
     """The state before the first round."""
     return kinds.method(scene.made.method).start(scene.made, np.random.default_rng(int(scene.rng.integers(2**63))))
 
 
-def released(scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray], round_: int = 0) -> dict[str, np.ndarray]:
+def released_by_client(
+    scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray], round_: int = 0
+) -> dict[str, np.ndarray]:
     """What the client of ``subgraph`` sends in ``round_`` when it is sent ``model``."""
     made = scene.made
     method = kinds.method(made.method)
@@ -42,14 +44,14 @@ def why_unread(made: Plan) -> str | None:
 
 def gradients_sent(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
     """(client, its gradient in the answer to ``model``) of the first ``clients`` whose answer holds one."""
-    read = reader(scene)
+    read = gradient_reader(scene)
     for subgraph in scene.game.partition.subgraphs[:clients]:
-        flat = read.gradient(released(scene, subgraph, model), model)
+        flat = read.gradient(released_by_client(scene, subgraph, model), model)
         if flat is not None:
             yield subgraph, flat
 
 
-def reader(scene: Scene) -> GradientReader:
+def gradient_reader(scene: Scene) -> GradientReader:
     """What reads a gradient in those messages; ``RuntimeFailure`` for a method that offers none (attacks refuse it before)."""
     observe = kinds.method(scene.made.method).OFFERS.observe
     if observe is None:

@@ -71,12 +71,12 @@ def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.ran
     known = canaries.held_together(dealt, held)
     if plan.guarantee.protection.unit is Unit.NODE:
         honest = replace(known, labels=np.where(np.isin(np.arange(known.num_nodes), parts[0]), known.labels, -1))
-        found: canaries.Canaries = canaries.nodes(honest, public, plan.guarantee.protection.relation, 1, "word", rng)
+        found: canaries.Canaries = canaries.canary_nodes(honest, public, plan.guarantee.protection.relation, 1, "word", rng)
         asked = found.planted(known, np.arange(known.num_nodes), np.ones(1, dtype=bool))
     else:
-        found = canaries.edges(known, dealt, plan.guarantee.protection.relation, 1, rng)
+        found = canaries.canary_edges(known, dealt, plan.guarantee.protection.relation, 1, rng)
         asked = known
-    worlds = [canaries.planted(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
+    worlds = [canaries.planted_canaries(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
 
     def read(seen_as: Any, state: State) -> float:
         return float(module.OFFERS.evidence(seen_as, state, asked, found.units)[0])

@@ -73,7 +73,7 @@ class Whole:
         return f"{told}, {self.clients} client{'s'[: self.clients > 1]}"
 
 
-def wholes() -> Iterator[Whole]:
+def methods_with_mutants() -> Iterator[Whole]:
     """Every sound method that the harness reads, each followed by its mutants."""
     features = {"method": "features", "steps": 2, "projection": "none"}
     yield Whole(features, Viewer.SERVER, 2)
@@ -110,7 +110,7 @@ def wholes() -> Iterator[Whole]:
 
 def cases(runs: int = RUNS, seed: int = 0) -> Iterator[Case]:
     """All of them, for the bench. runs: per world. seed: of the games."""
-    return (case_of(whole, runs, seed) for whole in wholes())
+    return (case_of(whole, runs, seed) for whole in methods_with_mutants())
 
 
 def case_of(whole: Whole, runs: int = RUNS, seed: int = 0) -> Case:

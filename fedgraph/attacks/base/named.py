@@ -34,7 +34,7 @@ from fedgraph.attacks.base import game
 from fedgraph.attacks.base.game import coins_of_shadows
 from fedgraph.attacks.base.scene import Answers, AttackModule, Finding, Scene, log_odds, of_label
 from fedgraph.attacks.base.whole_run import trained
-from fedgraph.attacks.lira import ratio
+from fedgraph.attacks.lira import likelihood_ratios
 from fedgraph.audit import curve, one_run
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.facts import NamedAttack, NamedAttacks, NodesAtRisk
@@ -68,7 +68,7 @@ def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float)
         positives=points.positives,
         negatives=points.negatives,
         relation=None if relation is None or found.units is None else relation.value,
-        epsilon=curve.estimated(counts, delta, estimator) if counts else None,
+        epsilon=curve.estimated_bound(counts, delta, estimator) if counts else None,
         comparable=not why,
         why=why,
         estimator=estimator,
@@ -139,7 +139,7 @@ def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray,
         others = np.arange(len(coins)) != run
         known = coins[others]
         both = known.any(axis=0) & ~known.all(axis=0)
-        score = np.where(both, ratio(confidence[run], confidence[others], known, each=False), np.nan)
+        score = np.where(both, likelihood_ratios(confidence[run], confidence[others], known, each=False), np.nan)
         right += np.where(both, (score > 0) == coins[run], 0.0)
         counted += both
     return right, counted
@@ -266,7 +266,7 @@ def _scene(
         return trained(made, dealt, cell, context, f"{kind}-{name}")
 
     if kind == "clients":
-        played, target = game.nothing(partition, held), game.Run(np.zeros(0, dtype=bool), State({}, None))
+        played, target = game.no_coins(partition, held), game.Run(np.zeros(0, dtype=bool), State({}, None))
         return Scene(made, played, target, (), public, asked.answers, cell.epsilon, rng, train)
     played = _dealt(kind, asked, made, partition, held, public, rng)
     coins = played.found.coins
@@ -283,9 +283,9 @@ def _dealt(
     rng: np.random.Generator,
 ) -> game.Game:  # fmt: skip
     if kind == "nodes":
-        return game.nodes(partition, held, asked.units, rng)
+        return game.node_coins(partition, held, asked.units, rng)
     if kind == "words":
-        return game.words(partition, held, public, asked.units, rng)
+        return game.word_coins(partition, held, public, asked.units, rng)
     relation = game.relation_of(kind, made)
     assert relation is not None
-    return game.edges(partition, held, relation, asked.units, rng)
+    return game.edge_coins(partition, held, relation, asked.units, rng)

@@ -114,7 +114,7 @@ def of_scores(
     ``audit.curve``, chosen before any score is seen. path: the attacked path, where it is one.
     """
     counts = [one_run.count(scores, coins, share, centred) for share in dict.fromkeys(shares)]
-    bound = curve.estimated(counts, delta, estimator)
+    bound = curve.estimated_bound(counts, delta, estimator)
     attack = CanaryAttack(tuple((c.coins, c.guesses, c.right) for c in counts), what, estimator, path)
     first = counts[0]
     metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": one_run.area(scores, coins)}
@@ -140,13 +140,15 @@ def measure(
     relation = made.guarantee.protection.relation
     honest, labelled = _of_the_honest(made, partition, known)
     if relation.unit is Unit.NODE:
-        found: canaries_of.Canaries = canaries_of.nodes(labelled, public, relation, settings.canaries, settings.canary, rng)
+        found: canaries_of.Canaries = canaries_of.canary_nodes(
+            labelled, public, relation, settings.canaries, settings.canary, rng
+        )
     else:
-        found = canaries_of.edges(known, honest, relation, settings.canaries, rng)
+        found = canaries_of.canary_edges(known, honest, relation, settings.canaries, rng)
     if found.coins.size < 2:
         return NOTHING
     opened = _opened(made) if settings.reads == "releases" else made
-    attacked = trained(opened, canaries_of.planted(partition, found), cell, context)
+    attacked = trained(opened, canaries_of.planted_canaries(partition, found), cell, context)
     scores, read = _scores(opened, attacked, ordinary, known, found)
     what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
     what += ", more than the viewer gets" if read and opened is not made else ""
@@ -201,11 +203,11 @@ def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: c
     ask = _asking(made)
     after, before = ask(attacked, asked), ask(ordinary, asked)
     if isinstance(found, canaries_of.Nodes):
-        return of_nodes(after, before, found), False
-    return of_edges(after, before, found.pairs), False
+        return node_scores(after, before, found), False
+    return edge_scores(after, before, found.pairs), False
 
 
-def of_nodes(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes) -> np.ndarray:
+def node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes) -> np.ndarray:
     """log P(label of version 1) minus that of version 0 (of the mean class where there is none), less the same before."""
     moved = (after - before)[found.nodes]
     of_one = np.take_along_axis(moved, found.labels[:, 1:], axis=1)[:, 0]
@@ -213,7 +215,7 @@ def of_nodes(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes) ->
     return np.asarray(of_one - np.where(found.labels[:, 0] >= 0, of_zero, moved.mean(axis=1)))
 
 
-def of_edges(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def edge_scores(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """How far the log-probabilities of both ends moved towards what the other end was predicted to be."""
     moved, likely = after - before, np.exp(before)
     apart = likely[pairs[:, 1]] - likely[pairs[:, 0]]

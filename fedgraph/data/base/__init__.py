@@ -46,7 +46,7 @@ def look_in(root: Path | None) -> None:
     _first[:] = [] if root is None else [root]
 
 
-def looked_in() -> Path | None:
+def data_search_root() -> Path | None:
     """What ``look_in`` was told."""
     return _first[0] if _first else None
 
@@ -75,7 +75,7 @@ def names() -> list[str]:
     return sorted(f"{family}/{dataset}" for family, datasets in families().items() for dataset in datasets)
 
 
-def resolve(name: str) -> tuple[str, str]:
+def family_and_dataset(name: str) -> tuple[str, str]:
     """``(family, dataset)`` in lower case; ``ScenarioError`` with a suggestion for an unknown name."""
     family, _, dataset = name.strip().casefold().partition("/")
     known = families()
@@ -123,7 +123,7 @@ def load(
         raise ScenarioError(f"when_unavailable is {when_unavailable!r}; allowed: error, synthetic")
     if seed < 0:
         raise ScenarioError(f"the data seed is {seed}; allowed: 0 or a positive integer")
-    family, dataset = resolve(name)
+    family, dataset = family_and_dataset(name)
     request = Request(
         roots=default_roots() if root is None else _as_paths(root),
         when_unavailable=when_unavailable,

@@ -40,7 +40,7 @@ _PARTS = ("data", "indices", "indptr", "shape")
 _PREFIXES = {"adjacency": ("adj_", "adj_matrix."), "attributes": ("attr_", "attr_matrix.")}
 
 
-def text(raw: RawFiles, name: str) -> bytes:
+def text_of_file(raw: RawFiles, name: str) -> bytes:
     """The bytes of a text file, unpacked where its name ends in ``.gz``."""
     content = raw.read(name)
     if not name.endswith(".gz"):
@@ -58,7 +58,7 @@ def numbers(raw: RawFiles, name: str, columns: int | None = None, skip: int = 0,
 
     Raises ``DataError`` that lists all faults with file, line, what was found and what is allowed.
     """
-    lines = text(raw, name).split(b"\n")[skip:]
+    lines = text_of_file(raw, name).split(b"\n")[skip:]
     if blanks:
         lines = [b",".join(line.replace(b",", b" ").split()) for line in lines]
     while lines and not lines[-1].strip():
@@ -106,7 +106,7 @@ def whole(
     return np.asarray(table, dtype=np.int64)
 
 
-def array(raw: RawFiles, name: str) -> np.ndarray:
+def npy_array(raw: RawFiles, name: str) -> np.ndarray:
     """A plain ``.npy`` file of numbers; a pickle is refused."""
     try:
         found = np.load(io.BytesIO(raw.read(name)), allow_pickle=False)
@@ -119,7 +119,7 @@ def array(raw: RawFiles, name: str) -> np.ndarray:
     return found
 
 
-def mapping(raw: RawFiles, name: str) -> dict[str, object]:
+def json_mapping(raw: RawFiles, name: str) -> dict[str, object]:
     """A JSON file that holds one mapping."""
     try:
         found = json.loads(raw.read(name))
@@ -130,10 +130,10 @@ def mapping(raw: RawFiles, name: str) -> dict[str, object]:
     return found
 
 
-def ends(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray, int]:
+def sparse_matrix_ends(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray, int]:
     """(sources, targets, nodes) of a sparse matrix that scipy saved (``data, indices, indptr, shape``, or ``row, col``)."""
     file = str(raw.folder / name)
-    parts = members(raw.read(name), file, ("indices", "indptr", "row", "col", "shape"))
+    parts = archive_members(raw.read(name), file, ("indices", "indptr", "row", "col", "shape"))
     shape = parts.get("shape", np.zeros(0))
     if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape[0] != shape[1] or shape[0] < 1:
         raise DataError(f"{file}: shape is {shape.tolist()}; allowed: [n, n] with at least one node")
@@ -160,7 +160,7 @@ def ends(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray, int]:
     return sources, targets, n
 
 
-def of_classes(graph: Graph, least: int) -> Graph:
+def subgraph_of_classes(graph: Graph, least: int) -> Graph:
     """The subgraph on the classes of at least ``least`` nodes, numbered again in their order; nodes left alone are dropped."""
     sizes = np.bincount(graph.labels[graph.labels >= 0], minlength=graph.num_classes)
     kept = np.flatnonzero(sizes >= least)
@@ -173,7 +173,7 @@ def of_classes(graph: Graph, least: int) -> Graph:
     return replace(small, labels=number[small.labels], num_classes=int(kept.size))
 
 
-def masks(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[Masks, ...]:
+def split_from_ids(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[Masks, ...]:
     """One published split from ids in any order."""
     return (Masks(*(np.unique(part).astype(np.int64) for part in (train, validation, test))),)
 
@@ -224,7 +224,7 @@ def require_width(columns: int, where: str) -> None:
         raise DataError(f"{where}: {columns:,} feature columns; allowed: at most {MOST_FEATURES:,}")
 
 
-def members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
+def archive_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Those of the members ``wanted`` that the file has; ``DataError`` as for ``read``."""
     with _opened(content, name) as archive:
         return {key: _member(archive, key, name) for key in wanted if key in archive}

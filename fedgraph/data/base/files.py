@@ -70,26 +70,26 @@ def cache_dir() -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "fedgraph"
 
 
-def find(
+def find_data_files(
     folder: str, files: tuple[str, ...], expected: Mapping[str, str], roots: Iterable[Path], direct: bool
 ) -> RawFiles | None:
     """The first place that holds every file: ``root/folder``, or with ``direct`` also ``root/`` and folder's later parts."""
-    for place in places(folder, roots, direct):
+    for place in data_places(folder, roots, direct):
         if all((place / name).is_file() for name in files):
             return RawFiles(place, expected)
     return None
 
 
-def incomplete(folder: str, files: tuple[str, ...], roots: Iterable[Path], direct: bool) -> str:
+def incomplete_data_place(folder: str, files: tuple[str, ...], roots: Iterable[Path], direct: bool) -> str:
     """One phrase for the first place that holds some of the files but not all: which it lacks; "" where there is none."""
-    for place in places(folder, roots, direct):
+    for place in data_places(folder, roots, direct):
         lacking = [name for name in files if not (place / name).is_file()]
         if len(lacking) < len(files):
             return f"{place} lacks {', '.join(lacking)}"
     return ""
 
 
-def places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
+def data_places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
     """Where the files of ``folder`` may lie, in the order of the search."""
     for root in roots:
         yield root / folder
@@ -97,7 +97,9 @@ def places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
             yield root / folder.partition("/")[2]
 
 
-def download(folder: str, files: tuple[str, ...], cache: Path, pyg_class: str, attributes: Mapping[str, object]) -> str:
+def download_raw_files(
+    folder: str, files: tuple[str, ...], cache: Path, pyg_class: str, attributes: Mapping[str, object]
+) -> str:
     """Let PyG fetch the raw files into ``cache/folder``; returns "" or one phrase that says why that failed.
 
     Only PyG's ``download`` is called, on an object whose constructor did not run: the constructor would go on to open the

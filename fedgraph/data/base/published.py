@@ -60,7 +60,7 @@ class Published:
     files: their names.
     columns_from_rows: as in ``Graph``.
     sha256: file name → digest, demanded before a byte is interpreted; empty where copies with equal content differ in bytes.
-    content: ``digest`` of what is read; "" where none is known. Copies of one data set differ in their bytes, so it is of the
+    content: ``graphs_digest`` of what is read; "" where none is known. Copies of a data set differ in bytes, so it is of the
         content: where one edge, word or label was changed it is another one, even where all counts are the published ones.
     direct: whether a PyG root of this very family (the folder without its first part) is recognised beyond doubt.
     counts: as published; zeros where the reader has counts of its own.
@@ -137,12 +137,12 @@ def loader(
         if strange := next((folder for folder in request.roots if not folder.is_dir()), None):
             raise DataError(f"the data root {str(strange)!r} is not a folder; name an existing one, or none")
         cache = files.cache_dir()
-        found = files.find(data.folder, data.files, data.sha256, (*request.roots, cache), data.direct)
+        found = files.find_data_files(data.folder, data.files, data.sha256, (*request.roots, cache), data.direct)
         trouble = "a download was not allowed" if data.pyg else "it is not downloaded"
         if found is None and request.download and data.pyg:
             attributes = {key: value for key, value in data.pyg.items() if key != "class"}
-            trouble = files.download(data.folder, data.files, cache, str(data.pyg["class"]), attributes)
-            found = files.find(data.folder, data.files, data.sha256, (cache,), data.direct)
+            trouble = files.download_raw_files(data.folder, data.files, cache, str(data.pyg["class"]), attributes)
+            found = files.find_data_files(data.folder, data.files, data.sha256, (cache,), data.direct)
         if found is not None:
             loaded = read(data, found)
             require_published(data.key, data.content, loaded, found.folder)
@@ -151,7 +151,7 @@ def loader(
             return stand_in(data, request.seed)
         searched = ", ".join(str(f) for f in (*request.roots, cache))
         wanted = ", ".join(f"{data.folder}/{name}" for name in data.files)
-        partly = files.incomplete(data.folder, data.files, (*request.roots, cache), data.direct)
+        partly = files.incomplete_data_place(data.folder, data.files, (*request.roots, cache), data.direct)
         searched = f"{partly}; searched: {searched}" if partly else f"searched: {searched}"
         raise DataError(
             f"data set {data.key!r} is not available ({searched}; {trouble}). Put these files below one of these "
@@ -197,7 +197,7 @@ def graph(
     return data.counts.check(found, data.lost)
 
 
-def digest(data: Graph | GraphCollection) -> str:
+def graphs_digest(data: Graph | GraphCollection) -> str:
     """SHA-256 over the arrays of every graph, in order, and the labels."""
     found = hashlib.sha256()
     graphs = data.graphs if isinstance(data, GraphCollection) else (data,)
@@ -212,7 +212,7 @@ def digest(data: Graph | GraphCollection) -> str:
 
 def require_published(key: str, expected: str, data: Graph | GraphCollection, folder: Path) -> None:
     """``DataError`` naming both digests where the content is not the published one. expected: its digest; "": not known."""
-    if expected and (found := digest(data)) != expected:
+    if expected and (found := graphs_digest(data)) != expected:
         raise DataError(
             f"{folder}: {key!r} has content SHA-256 {found}, expected {expected}. Counts are the published ones, something in "
             "the files is not; fetch them again from their publisher"

@@ -30,7 +30,9 @@ class Sketch(NamedTuple):
 Draw = Callable[[int, np.random.Generator], Sketch]
 
 
-def collect(draw: Draw, class_sizes: tuple[int, ...], name: str, seed: int, provenance: Provenance) -> GraphCollection:
+def collect_small_graphs(
+    draw: Draw, class_sizes: tuple[int, ...], name: str, seed: int, provenance: Provenance
+) -> GraphCollection:
     """``class_sizes[c]`` graphs of each class ``c`` in random order. draw: (class, generator) → sketch."""
     rng = seeds.generator(seed, "data", name)
     labels = rng.permutation(np.repeat(np.arange(len(class_sizes)), class_sizes)).astype(np.int64)

@@ -114,10 +114,10 @@ def read_masks(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
 
     No such member: none. Raises ``DataError`` for anything else.
     """
-    return of_masks(arrays.members(content, name, NAMES), name, num_nodes)
+    return splits_of_masks(arrays.archive_members(content, name, NAMES), name, num_nodes)
 
 
-def of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[Masks, ...]:
+def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[Masks, ...]:
     """The splits of arrays called ``train_mask``, ``val_mask``, ``test_mask``; otherwise as ``read_masks``."""
     if not members:
         return ()
@@ -137,7 +137,7 @@ def of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tu
     return found
 
 
-def of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[Masks, ...]:
+def split_of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[Masks, ...]:
     """The one split that puts node ``i`` into ``parts[i]``; ``name`` is the file, for messages."""
     found = Masks(*(np.array(sorted(i for i, p in parts.items() if p == part), dtype=np.int64) for part in tables.PARTS))
     found.check(num_nodes, name)

@@ -125,7 +125,7 @@ def join_owners(name: str, parts: Sequence[Part], provenance: Provenance) -> Gra
     named = sorted({c for p in parts for c in p.column_names})
     if not named:
         raise DataError(f"{name}: no node has a feature; allowed: at least one")
-    given = classes(parts)
+    given = class_names(parts)
     if not given:
         raise DataError(f"{name}: no node has a label; allowed: at least one labelled node")
     column = {c: i for i, c in enumerate(named)}
@@ -150,14 +150,14 @@ def join_owners(name: str, parts: Sequence[Part], provenance: Provenance) -> Gra
     )
 
 
-def classes(parts: Sequence[Part]) -> list[str]:
+def class_names(parts: Sequence[Part]) -> list[str]:
     """The names of the classes, in the order of their numbers."""
     return sorted(
         {c for p in parts for c in p.classes} | {str(v) for p in parts for v in np.unique(p.labels) if v}, key=_natural
     )
 
 
-def united(name: str, graphs: Sequence[Graph], owners: Sequence[str]) -> Graph:
+def union_of_graphs(name: str, graphs: Sequence[Graph], owners: Sequence[str]) -> Graph:
     """Graphs with the same columns and classes as one graph of several owners."""
     first = graphs[0]
     if any(g.num_features != first.num_features or g.num_classes != first.num_classes for g in graphs):

@@ -96,7 +96,7 @@ def without_column(table: FeatureTable, column: str, name: str) -> tuple[Feature
     return replace(table, names=table.names[:place] + table.names[place + 1 :], cells=rest), words
 
 
-def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray, int]:
+def edge_lines(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray, int]:
     """(both ends of each line, int64 [m] each; how many further columns the widest line has).
 
     A header alone is a graph without edges; an empty file is refused.
@@ -107,7 +107,7 @@ def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarra
     for number, cells in without_header(read_lines(content, name, least=2, needed=needed), rows, columns=2):
         for cell in cells[:2]:
             if cell not in rows:
-                faults.note(f"{name}:{number}", unknown(cell, rows, number))
+                faults.note(f"{name}:{number}", unknown_id_sentence(cell, rows, number))
         ends.append((rows.get(cells[0], 0), rows.get(cells[1], 0)))
         more = max(more, len(cells) - 2)
     faults.refuse()
@@ -115,7 +115,7 @@ def edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarra
     return table[:, 0], table[:, 1], more
 
 
-def unknown(node: str, rows: Mapping[str, int], number: int) -> str:
+def unknown_id_sentence(node: str, rows: Mapping[str, int], number: int) -> str:
     """The sentence about an id that no node has, in line ``number``."""
     header = ", or a header whose columns of ids have a name such as id, node or person" if number == 1 else ""
     return f"unknown node {node[:MOST_CHARACTERS]!r}; allowed: the {len(rows)} ids of the features file{header}"
@@ -137,7 +137,7 @@ def label_words(content: bytes, name: str, rows: Mapping[str, int], column: str 
     for number, cells in without_header(read_lines(content, name, least=2), rows, columns=1):
         where = f"{name}:{number}"
         if cells[0] not in rows:
-            faults.note(where, unknown(cells[0], rows, number))
+            faults.note(where, unknown_id_sentence(cells[0], rows, number))
         elif rows[cells[0]] in given:
             faults.note(where, f"node {cells[0]!r} has a second label; allowed: one")
         elif len(cells) <= place:
@@ -148,14 +148,14 @@ def label_words(content: bytes, name: str, rows: Mapping[str, int], column: str 
     return [given.get(row) for row in range(len(rows))]
 
 
-def parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
+def split_parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
     """Row → the part of the split that a masks file puts it in."""
     found: dict[int, str] = {}
     faults = Faults()
     for number, cells in without_header(read_lines(content, name, least=2), rows, columns=1):
         where, part = f"{name}:{number}", cells[1]
         if cells[0] not in rows:
-            faults.note(where, unknown(cells[0], rows, number))
+            faults.note(where, unknown_id_sentence(cells[0], rows, number))
         elif part not in PARTS:
             faults.note(where, f"part {part!r}; allowed: {', '.join(PARTS)}")
         elif found.setdefault(rows[cells[0]], part) != part:
@@ -189,7 +189,7 @@ def headed(
     return head, lines
 
 
-def decoded(content: bytes, name: str) -> str:
+def decoded_text(content: bytes, name: str) -> str:
     """The text of a file; ``DataError`` names the first line that is not UTF-8."""
     try:
         return content.decode("utf-8-sig")
@@ -206,7 +206,7 @@ def read_lines(content: bytes, name: str, least: int, needed: str = "at least on
 
     ``DataError`` lists the lines of fewer than ``least`` cells, or says that the file is empty or not separated by commas.
     """
-    reader = csv.reader(io.StringIO(decoded(content, name), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(decoded_text(content, name), newline=""), strict=True)
     found: list[tuple[int, list[str]]] = []
     faults = Faults()
     try:

@@ -92,7 +92,7 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
         return federation.load(request.path, params)
     if isinstance(params, GraphsParams):
         found = graph_folders.load(request.path, params, params.label)
-        return given_graphs.rows_of(found) if params.rows else found
+        return given_graphs.graphs_as_rows(found) if params.rows else found
     if isinstance(params, CsvParams):
         return _from_csv(request.path, params)
     return _from_npz(request.path, base.validated(EdgeRules, request.parameters, f"own/{dataset}"))
@@ -152,18 +152,18 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
         table, words = tables.without_column(table, params.label, file)
     others: list[str] = []
     with faults.gathering():
-        sources, targets, more = tables.edges(raw.read(params.edges), str(path / params.edges), rows)
+        sources, targets, more = tables.edge_lines(raw.read(params.edges), str(path / params.edges), rows)
     if given:
         content, labels = raw.read(params.labels), str(path / params.labels)
         with faults.gathering():
             words = tables.label_words(content, labels, rows, params.label)
             named = tables.label_columns(content, labels, rows)
             others = [f"column {one!r} of {params.labels}" for one in named if one != (params.label or named[0])]
-    names = table.names or tuple(columns.unnamed(place) for place in range(len((table.cells or [[]])[0])))
+    names = table.names or tuple(columns.headerless_column_name(place) for place in range(len((table.cells or [[]])[0])))
     places = [f"{file}:{line}" for line in table.lines]
     read = columns.read_columns(names, table.cells, params, file, places.__getitem__, table.ids, faults)
     masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
-    parts = tables.parts(raw.read(masks), str(path / masks), rows) if masks else {}
+    parts = tables.split_parts(raw.read(masks), str(path / masks), rows) if masks else {}
     weights = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
     told = Given(
         name=f"own/{path.stem}",
@@ -180,7 +180,7 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
         ids=tuple(rows),
         bounded=read.bounded,
         checksums=raw.checksums,
-        masks=splits.of_parts(parts, len(rows), str(path / masks)) if masks else (),
+        masks=splits.split_of_parts(parts, len(rows), str(path / masks)) if masks else (),
     )
     graph = graph_of_given(told, params, labelled=bool(words))
     return graph if table.names else replace(graph, names=replace(graph.names, columns=()))

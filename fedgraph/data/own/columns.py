@@ -160,10 +160,10 @@ def _faults(column: _Column, place: int, rules: ColumnRules, nodes: Sequence[str
 
 
 def _called(name: str, place: int) -> str:
-    return "" if name == unnamed(place) else f" ({name})"
+    return "" if name == headerless_column_name(place) else f" ({name})"
 
 
-def unnamed(place: int) -> str:
+def headerless_column_name(place: int) -> str:
     """What a column without a header is called: by its place in the file, the id being column 1."""
     return f"column {place + 2}"
 
@@ -176,11 +176,11 @@ def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray
         return _one_hot(column, file)
     values, name = column.values.copy(), column.name
     if column.kind == "number" and name in rules.bounds:
-        values = scaled(values, rules.bounds[name], f"{file}: column {name!r}")
+        values = scaled_to_bounds(values, rules.bounds[name], f"{file}: column {name!r}")
     if not column.empty.any():
         return values[:, None], [name]
     values[column.empty] = 0.0  # the middle of the bounds; without bounds no other number is known without the data
-    return np.column_stack([values, column.empty.astype(float)]), [name, missing(name)]
+    return np.column_stack([values, column.empty.astype(float)]), [name, missing_column_name(name)]
 
 
 def _one_hot(column: _Column, file: str) -> tuple[np.ndarray, list[str]]:
@@ -196,7 +196,7 @@ def _one_hot(column: _Column, file: str) -> tuple[np.ndarray, list[str]]:
     return table, [f"{column.name} is {text or 'missing'}" for text in categories]
 
 
-def scaled(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarray:
+def scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarray:
     """Values cut to their bounds and brought to −1 … 1; float64 [n], NaN stays NaN. ``DataError`` where bounds hold nothing."""
     least, largest = map(float, bounds)
     if not least < largest:
@@ -229,11 +229,11 @@ def own_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str
     if not (places.size or inside.size):
         return None
     flags = {name: place for place, name in enumerate(names)}
-    empty = np.array([flags.get(missing(names[place]), -1) for place in places], dtype=np.int64)
+    empty = np.array([flags.get(missing_column_name(names[place]), -1) for place in places], dtype=np.int64)
     return Columns(places, empty, tuple(names[place] for place in places), inside)
 
 
-def missing(name: str) -> str:
+def missing_column_name(name: str) -> str:
     """What the column is called that says where another one is empty."""
     return f"{name} is missing"
 

@@ -35,7 +35,7 @@ def noticed(
     """(whether features were computed from edges, remarks for the provenance)."""
     if rules.from_edges is False:
         return False, ()
-    same = from_edges(features, adjacency, names)
+    same = columns_like_edges(features, adjacency, names)
     if not same:
         return bool(rules.from_edges), ()
     listed = ", ".join(f"{name} ({what})" for name, what in same.items())
@@ -43,7 +43,7 @@ def noticed(
     return True, (said,)
 
 
-def from_edges(features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str]) -> dict[str, str]:
+def columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str]) -> dict[str, str]:
     """Column → what of the edges it goes along with. features: CSR [n, d]. names: of the d columns."""
     degrees = np.diff(adjacency.indptr).astype(float)
     by_column = sp.csc_array(features)

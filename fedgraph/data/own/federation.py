@@ -121,7 +121,7 @@ def load(path: Path, rules: EdgeRules) -> Graph:
     detail = (
         f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
         f"{crossing}, {graph.num_features} features, {graph.num_classes} classes "
-        f"({_numbered(structure.classes([g.part for g in given]))}){_cleaned([g.cleaned for g in given])}"
+        f"({_numbered(structure.class_names([g.part for g in given]))}){_cleaned([g.cleaned for g in given])}"
     )
     split, provenance = _joined_split(given, starts, path, names), Provenance("own", "; ".join((detail, *seen)), checksums)
     scales = own_scales(graph.features, columns)
@@ -194,7 +194,7 @@ def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
         return content, str(file)
 
     rows, set_rows, columns, column_names, values = named_tables.named_features(*text("features"))
-    one, two, _ = tables.edges(*text("edges"), rows)
+    one, two, _ = tables.edge_lines(*text("edges"), rows)
     words = np.array([label_text(word) or "" for word in tables.label_words(*text("labels"), rows)])
     cleaned = undirected(one, two, len(rows))
     return Given(structure.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values), rows, cleaned)
@@ -248,7 +248,7 @@ def _split(raw: RawFiles, given: Given) -> dict[int, str]:
     found = dict(given.split)
     file = raw.folder / "masks.csv"
     if file.is_file():
-        for row, part in tables.parts(raw.read(file.name), str(file), given.rows).items():
+        for row, part in tables.split_parts(raw.read(file.name), str(file), given.rows).items():
             if found.setdefault(row, part) != part:
                 raise DataError(f"{file}: a node is in {found[row]} and, by another file, in {part}; allowed: one part")
     return found
@@ -273,4 +273,4 @@ def _joined_split(given: Sequence[Given], starts: np.ndarray, path: Path, names:
     if not all(brought):
         raise DataError(f"{path}: client {names[brought.index(False)]!r} has no masks but others have; allowed: all or none")
     every = [(int(start) + row, part) for own, start in zip(given, starts, strict=False) for row, part in own.split.items()]
-    return splits.of_parts(dict(every), int(starts[-1]), str(path))
+    return splits.split_of_parts(dict(every), int(starts[-1]), str(path))

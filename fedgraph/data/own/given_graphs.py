@@ -105,7 +105,7 @@ def side_by_side(
     )
 
 
-def collection_of(name: str, title: str, given: Joined, rules: EdgeRules, where: str) -> GraphCollection:
+def labelled_collection(name: str, title: str, given: Joined, rules: EdgeRules, where: str) -> GraphCollection:
     """The collection without the graphs whose label nobody knows; its provenance says what was changed and is not used.
 
     Args:
@@ -168,7 +168,7 @@ def collection_of(name: str, title: str, given: Joined, rules: EdgeRules, where:
     return whole if known.size == labels.numbers.size else whole.chosen(known)
 
 
-def rows_of(collection: GraphCollection) -> Graph:
+def graphs_as_rows(collection: GraphCollection) -> Graph:
     """One node per graph, without edges: owners and labels are those of the graphs. Columns of bounds stay within −1 … 1."""
     first = collection.graphs[0]
     sizes = np.array([graph.num_nodes for graph in collection.graphs])

@@ -23,7 +23,7 @@ from fedgraph.data import tu
 from fedgraph.data.base import tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.own import graphml
-from fedgraph.data.own.given_graphs import CollectionRules, GivenGraph, collection_of, side_by_side
+from fedgraph.data.own.given_graphs import CollectionRules, GivenGraph, labelled_collection, side_by_side
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
@@ -66,7 +66,7 @@ def load(path: Path, rules: CollectionRules, label: str) -> GraphCollection:
     if not found.graphs:
         found.faults.refuse()
     given = side_by_side(found.graphs, rules, str(path), tuple(found.unused), found.checksums, found.faults)
-    return collection_of(f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}", given, rules, str(path))
+    return labelled_collection(f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}", given, rules, str(path))
 
 
 def read(path: Path, label: str = "") -> Found:
@@ -220,7 +220,7 @@ def _of_pairs(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
         table, more = None, 0
         with found.faults.gathering():
             table = tables.feature_table(raw.read(nodes), file, found.faults)
-            one, two, more = tables.edges(raw.read(edges), str(raw.folder / edges), table.rows)
+            one, two, more = tables.edge_lines(raw.read(edges), str(raw.folder / edges), table.rows)
             ends = np.stack([one, two], axis=1)
         if table is None:
             found.lacking = True
@@ -252,18 +252,18 @@ def _of_tu(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
     if len(several) > 1:
         raise DataError(f"{raw.folder}: {several[0]} and {several[1]}; allowed: one collection in a folder")
     prefix = several[0].removesuffix(INDICATOR)
-    owner = tu.indicator(raw, several[0])
+    owner = tu.graph_indicator(raw, several[0])
     count = int(owner[-1]) + 1
-    ends = tu.arcs(raw, f"{prefix}_A.txt", owner)
-    labels = tu.classes(raw, f"{prefix}_graph_labels.txt", count)
+    ends = tu.read_arcs(raw, f"{prefix}_A.txt", owner)
+    labels = tu.graph_classes(raw, f"{prefix}_graph_labels.txt", count)
     cells: list[list[str]] = [[] for _ in range(owner.size)]
     columns: list[str] = []
     if (raw.folder / (file := f"{prefix}_node_attributes.txt")).exists():
-        values = tu.attributes(raw, file, owner.size, None)
+        values = tu.node_attributes(raw, file, owner.size, None)
         columns += [f"attribute {place + 1}" for place in range(values.shape[1])]
         cells = [[*row, *map(repr, own)] for row, own in zip(cells, values.tolist(), strict=True)]
     if (raw.folder / (file := f"{prefix}_node_labels.txt")).exists():
-        kinds = tu.kinds(raw, file, owner.size, None)
+        kinds = tu.node_kinds(raw, file, owner.size, None)
         every = np.unique(kinds)
         columns += [f"kind is {kind}" for kind in every]
         cells = [[*row, *("1" if kind == one else "0" for one in every)] for row, kind in zip(cells, kinds, strict=True)]

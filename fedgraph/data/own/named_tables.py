@@ -75,7 +75,7 @@ def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
     ``DataError`` where they are not that many, not different, or one is empty.
     """
     file = raw.folder / name
-    text = tables.decoded(raw.read(name), str(file))
+    text = tables.decoded_text(raw.read(name), str(file))
     found = [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     while found and not found[-1]:
         found.pop()
@@ -223,7 +223,7 @@ def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, in
         if len(cells) != 2 or not cells[1]:
             faults.note(f"{file}:{number}", f"found {cells}; allowed: two columns, a node and a text")
         elif cells[0] not in rows:
-            faults.note(f"{file}:{number}", tables.unknown(cells[0], rows, number))
+            faults.note(f"{file}:{number}", tables.unknown_id_sentence(cells[0], rows, number))
         else:
             found.append((number, rows[cells[0]], cells[1]))
     faults.refuse()

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from fedgraph.data.base import splits, validated
 from fedgraph.data.own.columns import ColumnRules, read_columns
 from fedgraph.data.own.edge_columns import EdgeRules
-from fedgraph.data.own.given_graphs import Joined, collection_of
+from fedgraph.data.own.given_graphs import Joined, labelled_collection
 from fedgraph.data.own.one_graph import Given, graph_of_given, logger
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Masks
@@ -115,7 +115,7 @@ def _masks_of(data: Data, num_nodes: int) -> tuple[tuple[Masks, ...], list[str]]
     """Splits by ``train_mask``, ``val_mask`` and ``test_mask`` ([n], or [n, k] for k splits), and masks that make no split."""
     given = {key: data[key].cpu().numpy() for key in splits.NAMES if data.get(key) is not None}
     if {"train_mask", "test_mask"} <= set(given):
-        return splits.of_masks(given, "the PyG data object", num_nodes), []
+        return splits.splits_of_masks(given, "the PyG data object", num_nodes), []
     return (), [f"{key} (a split needs train_mask and test_mask)" for key in given]
 
 
@@ -214,7 +214,7 @@ def _is_missing(value: object) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
-def graphs_of(given: Sequence[object], name: str, rules: EdgeRules, label: str = "y") -> GraphCollection:
+def graphs_from_objects(given: Sequence[object], name: str, rules: EdgeRules, label: str = "y") -> GraphCollection:
     """Many graphs, each with one label, as a collection.
 
     Args:
@@ -253,7 +253,7 @@ def graphs_of(given: Sequence[object], name: str, rules: EdgeRules, label: str =
     )
     if unused:
         logger.warning("%s: not used: %s", name, ", ".join(unused))
-    return collection_of(name, f"graphs in memory called {name}", found, rules, "the labels")
+    return labelled_collection(name, f"graphs in memory called {name}", found, rules, "the labels")
 
 
 def _small(graph: Any, where: str, label: str, unused: dict[str, None]) -> tuple[np.ndarray, np.ndarray, object, str]:

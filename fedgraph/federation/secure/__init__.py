@@ -6,7 +6,7 @@ a server that is honest but curious), after Bonawitz et al. 2017. One round, for
 1. ``client.advertise``: each client sends two X25519 public keys, a fresh one for masks, and one for letters to others.
 2. ``client.share``: each splits its mask key and a fresh seed into Shamir shares, one for each of its k = O(log n) neighbours
    on a random ring (``neighbours``), and sends them encrypted through the server.
-3. ``client.hide``: each sends its whole numbers plus the stream of its own seed, plus or minus the stream that it and a
+3. ``client.mask_message``: each sends its whole numbers plus the stream of its own seed, plus or minus the stream that it and a
    neighbour both know, for each neighbour. In the sum of two neighbours their common stream cancels.
 4. ``client.answer``: told who has sent, each gives the server shares of the *seed* of a neighbour that sent, of the *mask key*
    of one that did not, never both of one. It gives nothing where fewer than ``least`` have sent: the noise would be too little.

@@ -47,7 +47,7 @@ def advertise(blocks: Sequence[int], job: Job, round_: int) -> dict[int, tuple[b
     if now is None:
         return {}
     mine = ((c, _secrets(job, c, round_, now).key, _letter_key(job, c)) for c in _asked(blocks, job, now))
-    return {client: (keys.public(mask), keys.public(letters)) for client, mask, letters in mine}
+    return {client: (keys.public_key(mask), keys.public_key(letters)) for client, mask, letters in mine}
 
 
 def share(blocks: Sequence[int], job: Job, round_: int, *boards: Board) -> dict[int, list[tuple[int, bytes]]]:
@@ -62,12 +62,12 @@ def share(blocks: Sequence[int], job: Job, round_: int, *boards: Board) -> dict[
         two = (keys.split_secret(s, c, len(near)) for s, c in zip((own.mask, own.seed), own.coefficients, strict=True))
         for other, of_mask, of_seed in zip(near, *two, strict=True):
             text = b"".join(s.to_bytes(keys.SHARE_BYTES, "big") for s in (of_mask, of_seed))
-            letter = keys.sealed(_channel(_letter_key(job, client), found[other][1]), round_, client, other, text)
+            letter = keys.sealed_letter(_channel(_letter_key(job, client), found[other][1]), round_, client, other, text)
             letters.setdefault(other, []).append((client, letter))
     return letters
 
 
-def hide(job: Job, client: int, round_: int, released: Mapping[str, Released], board: Board) -> dict[str, Released]:
+def mask_message(job: Job, client: int, round_: int, released: Mapping[str, Released], board: Board) -> dict[str, Released]:
     """What ``client`` sends: its whole numbers plus the stream of its own seed and those it has with its neighbours."""
     now = protocol.round_of(job, round_)
     if now is None:
@@ -77,7 +77,7 @@ def hide(job: Job, client: int, round_: int, released: Mapping[str, Released], b
     for other in now.near[client]:
         name = (job.key, round_, min(client, other), max(client, other))
         if name not in _pairs:
-            _pairs[name] = keys.agreed(secrets.key, board[other][0])
+            _pairs[name] = keys.agreed_secret(secrets.key, board[other][0])
         pairs.append((1 if client < other else -1, _pairs[name]))
     bits = protocol.mechanism(job).bits
     return {n: masked(v, _mask(v.value, secrets.seed, pairs, round_, n, bits), bits) for n, v in released.items()}
@@ -96,7 +96,7 @@ def answer(blocks: Sequence[int], job: Job, round_: int, num_boards: int, *given
         if client not in now.answering:
             continue
         for sender, letter in (pair for of_worker in letters for pair in of_worker.get(client, ())):
-            text = keys.opened(_channel(_letter_key(job, client), board[sender][1]), round_, sender, client, letter)
+            text = keys.opened_letter(_channel(_letter_key(job, client), board[sender][1]), round_, sender, client, letter)
             half = text[keys.SHARE_BYTES :] if sender in now.sent else text[: keys.SHARE_BYTES]
             place = now.near[sender].index(client) + 1
             answers.setdefault(sender, []).append((place, int.from_bytes(half, "big")))
@@ -129,7 +129,7 @@ def _secrets(job: Job, client: int, round_: int, now: protocol.Round) -> _Secret
         rng = seeds.secret_generator(job.root, *job.stream, "masks", client, round_, job.fingerprint)
         mask, seed = rng.bytes(32), rng.bytes(32)
         both = tuple([keys.field_element(rng.bytes(48)) for _ in range(now.threshold - 1)] for _ in range(2))
-        _of_round[name] = _Secrets(mask, keys.private(mask), seed, both)
+        _of_round[name] = _Secrets(mask, keys.private_key(mask), seed, both)
     return _of_round[name]
 
 
@@ -139,9 +139,9 @@ def _letter_key(job: Job, client: int) -> X25519PrivateKey:
 
 @lru_cache(_MOST)
 def _letter_key_of(root: int, *path: str | int | float) -> X25519PrivateKey:
-    return keys.private(seeds.secret_generator(root, *path).bytes(32))
+    return keys.private_key(seeds.secret_generator(root, *path).bytes(32))
 
 
 @lru_cache(_MOST)
 def _channel(own: X25519PrivateKey, other: bytes) -> AESGCM:
-    return keys.channel(keys.agreed(own, other))
+    return keys.letter_channel(keys.agreed_secret(own, other))

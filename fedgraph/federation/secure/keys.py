@@ -24,16 +24,16 @@ PRIME = 2**256 + 297
 SECRET_BYTES, SHARE_BYTES = 32, 33
 
 
-def private(secret: bytes) -> X25519PrivateKey:
+def private_key(secret: bytes) -> X25519PrivateKey:
     """The private key of 32 uniform bytes."""
     return X25519PrivateKey.from_private_bytes(secret)
 
 
-def public(own: X25519PrivateKey) -> bytes:
+def public_key(own: X25519PrivateKey) -> bytes:
     return own.public_key().public_bytes_raw()
 
 
-def agreed(own: X25519PrivateKey, other: bytes) -> bytes:
+def agreed_secret(own: X25519PrivateKey, other: bytes) -> bytes:
     """What both ends of a pair compute: 32 bytes."""
     return own.exchange(X25519PublicKey.from_public_bytes(other))
 
@@ -70,15 +70,15 @@ def _buffers(count: int) -> tuple[bytes, bytearray]:
     return bytes(count), bytearray(count + 15)
 
 
-def sealed(channel: AESGCM, round_: int, sender: int, recipient: int, text: bytes) -> bytes:
+def sealed_letter(channel: AESGCM, round_: int, sender: int, recipient: int, text: bytes) -> bytes:
     return channel.encrypt(*_letter(round_, sender, text, recipient))
 
 
-def opened(channel: AESGCM, round_: int, sender: int, recipient: int, letter: bytes) -> bytes:
+def opened_letter(channel: AESGCM, round_: int, sender: int, recipient: int, letter: bytes) -> bytes:
     return channel.decrypt(*_letter(round_, sender, letter, recipient))
 
 
-def channel(agreement: bytes) -> AESGCM:
+def letter_channel(agreement: bytes) -> AESGCM:
     """Between two clients, for letters."""
     return AESGCM(hashlib.blake2b(key=agreement, digest_size=32, person=b"fedgraph-letter").digest())
 

@@ -28,7 +28,7 @@ _LEAST_RESOLUTION = 4
 CARRIED_OUT = Assumption.MASKED_SECURE_AGGREGATION
 
 
-def masked(plan: Plan, budget: Budget, dimension: int, resolution: int | None = None) -> Plan:
+def masked_plan(plan: Plan, budget: Budget, dimension: int, resolution: int | None = None) -> Plan:
     """``plan`` behind masks. dimension: numbers in one message.
 
     ``PrivacyError`` where a release is neither a plain Gaussian sum nor unprotected, or where nobody would be hidden.

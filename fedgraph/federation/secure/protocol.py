@@ -70,7 +70,7 @@ def shape_of_ring(asked: int, least: int, colluders: int, rounds: int) -> Shape:
     return Shape(asked - 1, colluders + 1)
 
 
-def ring(order: np.ndarray, k: int) -> dict[int, tuple[int, ...]]:
+def mask_neighbours(order: np.ndarray, k: int) -> dict[int, tuple[int, ...]]:
     """The neighbours of each client, in the order in which their shares are numbered from 1. order: who stands beside whom."""
     if k >= len(order) - 1:
         return {int(c): tuple(int(o) for o in order if o != c) for c in order}
@@ -110,7 +110,7 @@ def _made(job: Job, masks: Masks, round_: int) -> Round:
     sent = np.flatnonzero(everybody if job.attendance is None else job.attendance.answered[round_])
     shape = shape_of_ring(asked.size, masks.least, masks.colluders, job.plan.schedule.rounds)
     order = seeds.generator(job.root, "neighbours", *job.stream).permutation(everybody.size)  # one ring for the run
-    near = ring(order[np.isin(order, asked)], shape.neighbours)
+    near = mask_neighbours(order[np.isin(order, asked)], shape.neighbours)
     rng = seeds.generator(job.root, "silent", *job.stream, round_)
     answering = frozenset(sent[rng.random(sent.size) >= masks.drop_out].tolist())
     if any(len(answering.intersection(of_one)) < shape.threshold for of_one in near.values()):

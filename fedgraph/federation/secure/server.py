@@ -11,7 +11,7 @@ from fedgraph.federation.messages import Job, Receipt
 from fedgraph.federation.secure import keys, protocol
 from fedgraph.federation.secure.client import Answers, Board, merge_boards
 from fedgraph.methods.base import State
-from fedgraph.privacy.mechanisms.integer_shares import word
+from fedgraph.privacy.mechanisms.integer_shares import share_type
 
 
 def merge(
@@ -26,7 +26,7 @@ def merge(
         mechanism = protocol.mechanism(job)
         return {
             name: mechanism.opened(total)
-            for name, total in unmasked(now, round_, sums, merge_boards(boards), answers, mechanism.bits).items()
+            for name, total in unmasked_sums(now, round_, sums, merge_boards(boards), answers, mechanism.bits).items()
         }
 
     after, receipt = server.merge(job, state, round_, sent, opened)
@@ -36,7 +36,7 @@ def merge(
     return after, Receipt(receipt.round, receipt.releases, down, up, receipt.messages)
 
 
-def unmasked(
+def unmasked_sums(
     now: protocol.Round, round_: int, sums: dict[str, np.ndarray], board: Board, answers: Sequence[Answers], bits: int
 ) -> dict[str, np.ndarray]:
     """``sums`` without the masks: the seeds of who sent, and the streams between who sent and who did not."""
@@ -46,18 +46,18 @@ def unmasked(
         if client in now.sent:
             _add(totals, secret, round_, bits, -1)
             continue
-        own = keys.private(secret)
-        if keys.public(own) != board[client][0]:
+        own = keys.private_key(secret)
+        if keys.public_key(own) != board[client][0]:
             raise RuntimeFailure(f"round {round_}: the shares of client {client} do not give its key; round aborted")
         for other in now.near[client]:
             if other in now.sent:
-                _add(totals, keys.agreed(own, board[other][0]), round_, bits, -1 if other < client else 1)
+                _add(totals, keys.agreed_secret(own, board[other][0]), round_, bits, -1 if other < client else 1)
     return totals
 
 
 def wire_bytes(job: Job, now: protocol.Round, receipt: Receipt) -> tuple[int, int]:
     """(down, up) of one client: keys, sealed shares, masked numbers of ``bits`` bits each, who sent, and shares."""
-    k, size = len(next(iter(now.near.values()))), np.dtype(word(protocol.mechanism(job).bits)).itemsize
+    k, size = len(next(iter(now.near.values()))), np.dtype(share_type(protocol.mechanism(job).bits)).itemsize
     letter = 2 * keys.SHARE_BYTES + keys.TAG_BYTES
     numbers = -(-(receipt.up // size) * protocol.mechanism(job).bits // 8)
     up = 2 * keys.PUBLIC_BYTES + k * letter + numbers + k * keys.SHARE_BYTES

@@ -126,7 +126,7 @@ class _Product(torch.autograd.Function):
         return context.backwards @ gradients[0].contiguous(), None, None
 
 
-def product(matrix: Pair, x: torch.Tensor) -> torch.Tensor:
+def product_both_ways(matrix: Pair, x: torch.Tensor) -> torch.Tensor:
     """float32 [n, h]: (A, Aᵀ) times x [n, h]."""
     found: torch.Tensor = _Product.apply(x, *matrix)  # type: ignore[no-untyped-call]
     return found
@@ -137,7 +137,7 @@ def normalised(edges: torch.Tensor, num_nodes: int) -> Pair:
     return _once(edges, "normalised", num_nodes)
 
 
-def mean(edges: torch.Tensor, num_nodes: int) -> Pair:
+def mean_over_incoming(edges: torch.Tensor, num_nodes: int) -> Pair:
     """D^{-1} A: the mean over incoming edges, zero where there is none."""
     return _once(edges, "mean", num_nodes)
 
@@ -203,14 +203,14 @@ class Convolution(_Layer):
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor, edge_weight: None = None) -> torch.Tensor:
         rows = self.layer.lin(x)  # type: ignore[operator]
-        return product(normalised(edges, len(rows)), rows) + self.layer.bias  # type: ignore[operator]
+        return product_both_ways(normalised(edges, len(rows)), rows) + self.layer.bias  # type: ignore[operator]
 
 
 class MeanOfNeighbours(_Layer):
     """``SAGEConv`` with its defaults: W₁ mean(x of neighbours) + b + W₂ x."""
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        heard = product(mean(edges, len(x)), x)
+        heard = product_both_ways(mean_over_incoming(edges, len(x)), x)
         found: torch.Tensor = self.layer.lin_l(heard) + self.layer.lin_r(x)  # type: ignore[operator]
         return found
 

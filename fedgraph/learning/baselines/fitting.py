@@ -130,12 +130,12 @@ def trained(
                 for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
                     g = (torch.zeros_like(p) if found is None else found) + how.decay * p
                     g = g + how.proximal * (p - origin[i]) if how.proximal else g
-                    update(p, g, firsts[i], seconds[i], step, how)
+                    adam_step(p, g, firsts[i], seconds[i], step, how)
     moments = np.stack([_joined(network, firsts), _joined(network, seconds)]) if how.adam else np.zeros((2, 0), np.float32)
     return Progress(vector_of(network), moments)
 
 
-def update(p: torch.Tensor, g: torch.Tensor, first: torch.Tensor, second: torch.Tensor, step: int, how: Steps) -> None:
+def adam_step(p: torch.Tensor, g: torch.Tensor, first: torch.Tensor, second: torch.Tensor, step: int, how: Steps) -> None:
     """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), or of plain descent, in place."""
     if not how.adam:
         p -= how.rate * g

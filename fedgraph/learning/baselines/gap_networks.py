@@ -68,7 +68,7 @@ def encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -
         return EncoderNetwork(public.num_features, hidden, public.num_classes)
 
     seed = int(rng.integers(2**31))
-    return best(make, given, public.labels, held_out(public.labels, rng), epochs, seed)
+    return best_step(make, given, public.labels, held_out(public.labels, rng), epochs, seed)
 
 
 def encoded(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
@@ -96,7 +96,7 @@ def classifier(
         return ClassifierNetwork(widths, hidden, num_classes)
 
     seed = int(rng.integers(2**31))
-    found = best(make, _side_by_side(inputs), labels, held_out(labels, rng), epochs, seed)
+    found = best_step(make, _side_by_side(inputs), labels, held_out(labels, rng), epochs, seed)
     return HopNetwork(widths, hidden, num_classes, found)
 
 
@@ -114,7 +114,7 @@ def held_out(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return (rng.random(labels.size) < VALIDATION) & (labels >= 0)
 
 
-def best(
+def best_step(
     make: Callable[[], nn.Module], given: fitting.Inputs, labels: np.ndarray, chooses: np.ndarray, epochs: int, seed: int
 ) -> np.ndarray:
     """The parameters after the step that is best on the nodes that ``chooses`` names (the first of equals); the last where it

@@ -54,10 +54,10 @@ class Clients:
     @cached_property
     def dense(self) -> list[many_gcns_dense.Client]:
         """For features that are mostly not zero."""
-        return many_gcns_dense.clients_of(self.x, self.hat, self.starts)
+        return many_gcns_dense.dense_clients_of_union(self.x, self.hat, self.starts)
 
 
-def clients_of(graph: Graph, starts: np.ndarray) -> Clients:
+def clients_of_union(graph: Graph, starts: np.ndarray) -> Clients:
     """``graph``: a disjoint union whose rows ``starts[i]`` … ``starts[i + 1] − 1`` are client i's."""
     x, hat = unit_rows(graph.features), symmetric_with_loops(graph.adjacency)
     owner = np.repeat(np.arange(starts.size - 1), np.diff(x.indptr[starts]))
@@ -67,7 +67,7 @@ def clients_of(graph: Graph, starts: np.ndarray) -> Clients:
     return Clients(starts, x, hat, column_starts, (keys % width).astype(np.int64), place - column_starts[owner])
 
 
-def able(shape: Shape, num_clients: int) -> bool:
+def can_train_together(shape: Shape, num_clients: int) -> bool:
     """Whether this way is taken: a federation's plain GCN on a CPU. One client is central training, which has its own bits."""
     return shape.model == "gcn" and num_clients > 1 and device().type == "cpu"
 
@@ -119,7 +119,7 @@ def trained(
     labels: int64 [N], −1 where a node does not train; a client's weight is how many do. seeds: int64 [k, count], of the dropout
     of each client's steps. Moments are [2, p], or [2, 0] for plain descent.
     """
-    if many_gcns_dense.able(clients.x, shape):
+    if many_gcns_dense.can_train_dense(clients.x, shape):
         return many_gcns_dense.trained(shape, clients.dense, labels, before, how)
     parts = parts_of(shape)
     rates = np.array([how.rate, how.decay, how.proximal], dtype=np.float32)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.baselines.fitting import Progress, Steps, update
+from fedgraph.learning.baselines.fitting import Progress, Steps, adam_step
 from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import to_torch
@@ -33,12 +33,12 @@ class Client:
     rows: slice
 
 
-def able(x: sp.csr_array, shape: Shape) -> bool:
+def can_train_dense(x: sp.csr_array, shape: Shape) -> bool:
     """Whether this way is taken: filled features, and nothing is dropped out of them."""
     return not (shape.dropout or shape.input_dropout) and x.nnz > FILLED * x.shape[0] * x.shape[1]
 
 
-def clients_of(x: sp.csr_array, hat: sp.csr_array, starts: np.ndarray) -> list[Client]:
+def dense_clients_of_union(x: sp.csr_array, hat: sp.csr_array, starts: np.ndarray) -> list[Client]:
     """x, hat: of the disjoint union of all clients. starts: int64 [k + 1]."""
     found = []
     for first, end in itertools.pairwise(starts):
@@ -78,7 +78,7 @@ def _one(shape: Shape, client: Client, labels: np.ndarray, before: Progress, how
         for i, (w, g) in enumerate(zip(weights, found, strict=True)):
             g = g + how.decay * w
             g = g + how.proximal * (w - origin[i]) if how.proximal else g
-            update(w, g, firsts[i], seconds[i], step, how)
+            adam_step(w, g, firsts[i], seconds[i], step, how)
     moments = np.stack([_flat(firsts), _flat(seconds)]) if how.adam else np.zeros((2, 0), np.float32)
     return Progress(_flat(weights), moments)
 

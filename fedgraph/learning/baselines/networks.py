@@ -158,7 +158,7 @@ class _Spread(nn.Module):
         hat = along_edges.normalised(edges, len(rows))
         found = self.gamma[0] * rows
         for gamma in self.gamma[1:]:
-            rows = along_edges.product(hat, rows)
+            rows = along_edges.product_both_ways(hat, rows)
             found = found + gamma * rows
         return torch.as_tensor(found)
 

@@ -44,7 +44,7 @@ class Progressive(nn.Module):
         return scores
 
 
-def grown(
+def train_stage(
     before: np.ndarray | None,
     public: Graph,
     sums: Sequence[np.ndarray],
@@ -67,7 +67,7 @@ def grown(
                 mine.load_state_dict(theirs.state_dict())
         return network
 
-    return gap_networks.best(make, _inputs(public), public.labels, chooses, epochs, seed)
+    return gap_networks.best_step(make, _inputs(public), public.labels, chooses, epochs, seed)
 
 
 def rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:

@@ -21,7 +21,7 @@ def rows(features: sp.csr_array, weights: sp.csr_array, scale: float) -> np.ndar
     return np.hstack([own, around])
 
 
-def within(layout: Layout, vector: np.ndarray, bound: float) -> np.ndarray:
+def neighbour_weights(layout: Layout, vector: np.ndarray, bound: float) -> np.ndarray:
     """``vector`` with the weights of the neighbours' part (rows d … 2d of the first layer) projected on ‖·‖_F ≤ bound."""
     inputs, outputs = layout.shapes[0]
     found = np.array(vector)
@@ -56,7 +56,7 @@ def left_over_products(
     return np.asarray(((inputs @ beyond + message[d * c :] - known.sum(axis=0)) * error).sum(axis=1))
 
 
-def products(
+def clipped_neighbour_products(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float, of: np.ndarray
 ) -> np.ndarray:
     """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of`` (int64 [m]), float64 [m, m]."""
@@ -69,7 +69,7 @@ def _errors(
 ) -> np.ndarray:
     """float64 [n, c]: ∂loss/∂scores of each row, scaled so that its whole gradient is clipped."""
     d, c = layout.shapes[0]
-    theta = within(layout, vector.astype(np.float64), bound)
+    theta = neighbour_weights(layout, vector.astype(np.float64), bound)
     error = softmax(inputs @ theta[: d * c].reshape(d, c) + theta[d * c :], axis=1)
     error[np.arange(len(labels)), np.maximum(labels, 0)] -= 1.0
     error[labels < 0] = 0.0

@@ -52,13 +52,13 @@ class GraphInputs:
     pool: Pool | None = None
 
 
-def whole(graph: Graph) -> GraphInputs:
+def sparse_inputs(graph: Graph) -> GraphInputs:
     """Sparse inputs over all features; rows have unit norm."""
     labels = torch.tensor(graph.labels, device=device())
     return GraphInputs(FeatureMatrix(unit_rows(graph.features)), to_torch(symmetric_with_loops(graph.adjacency)), labels)
 
 
-def compact(graph: Graph) -> GraphInputs:
+def compact_inputs(graph: Graph) -> GraphInputs:
     """Dense inputs over the features that some node of this small graph has; rows have unit norm."""
     rows = unit_rows(graph.features)
     columns = np.unique(rows.indices)

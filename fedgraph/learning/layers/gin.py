@@ -91,7 +91,7 @@ def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_ar
     return GraphInputs(x, reach, torch.tensor(labels, device=device()), columns, pool, norm)
 
 
-def hidden(
+def hidden_layer(
     layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
 ) -> torch.Tensor:
     """h⁽ᴸ⁾, [n, hidden] ≥ 0. seen: while training; receives mean and variance [2, hidden] of every batch norm."""
@@ -143,7 +143,7 @@ def scores(
 ) -> torch.Tensor:
     """Z, [n, c]."""
     (v, c), (v2, c2) = layout.layers(vector)[-2:]
-    return torch.relu(hidden(layout, vector, inputs, seen) @ v + c) @ v2 + c2
+    return torch.relu(hidden_layer(layout, vector, inputs, seen) @ v + c) @ v2 + c2
 
 
 def gradient(
@@ -151,7 +151,7 @@ def gradient(
 ) -> torch.Tensor:
     """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat; zero without any.
 
-    Running statistics have no gradient. seen: as in ``hidden``; None reads the running statistics.
+    Running statistics have no gradient. seen: as in ``hidden_layer``; None reads the running statistics.
     """
     known = inputs.labels >= 0
     if not bool(known.any()):

@@ -72,7 +72,7 @@ def inputs(net: Network, graph: Graph, sizes: tuple[int, ...] | None) -> Inputs:
     if net.model == "gin":
         return gin.compact(graph, pool, labels, rows, net.norm)
     if sizes is None:
-        return gcn.compact(graph)
+        return gcn.compact_inputs(graph)
     columns = np.unique(rows.indices)
     hat = to_torch(symmetric_with_loops(graph.adjacency))
     return gcn.GraphInputs(DenseMatrix(rows[:, columns].toarray()), hat, torch.tensor(labels, device=device()), columns, pool)
@@ -132,7 +132,7 @@ def embedding(net: Network, vector: torch.Tensor, given: Inputs, source: Source)
     if source == "softmax":
         return torch.softmax(scores(net, vector, given), dim=1).cpu().numpy().astype(np.float64)
     if isinstance(given, gin.GraphInputs):
-        last = gin.hidden(_gin(net), vector, given)
+        last = gin.hidden_layer(_gin(net), vector, given)
     else:
         w0, b0 = net.layout.layers(vector)[0]
         last = given.hat @ torch.relu(given.hat @ (given.x @ w0) + b0)

@@ -30,7 +30,7 @@ def adam(
     return vector
 
 
-def descent(
+def momentum_descent(
     vector: torch.Tensor,
     velocity: torch.Tensor,
     gradient: Callable[[torch.Tensor], torch.Tensor],

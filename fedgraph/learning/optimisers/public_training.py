@@ -1,6 +1,6 @@
 """Networks that are trained on public data or on released values, so no private data are read here.
 
-``fit`` is full-batch Adam on the mean cross-entropy of the labelled rows. ``out_of_fold`` gives each labelled
+``fit_network`` is full-batch Adam on the mean cross-entropy of the labelled rows. ``out_of_fold`` gives each labelled
 row the scores of networks that did not see its label: a network that is fed its own training scores learns to
 trust them and to ignore the neighbours; out-of-fold scores are as good as those of an unseen row.
 """
@@ -32,7 +32,7 @@ class Fitting:
     decay: float
 
 
-def fit(layout: Layout, x: Rows, labels: np.ndarray, how: Fitting, rng: np.random.Generator) -> np.ndarray:
+def fit_network(layout: Layout, x: Rows, labels: np.ndarray, how: Fitting, rng: np.random.Generator) -> np.ndarray:
     """Parameters of ``layout`` trained on the rows with a label ≥ 0; flat float32 [num_parameters].
 
     labels: int64 [n]. Without a labelled row the initial parameters come back.
@@ -57,7 +57,7 @@ def out_of_fold(
     out = scores.copy()
     for number in range(folds):
         left_out = (fold == number) & (labels >= 0)
-        found = logits(layout, fit(layout, x, np.where(left_out, -1, labels), how, rng), x)
+        found = logits(layout, fit_network(layout, x, np.where(left_out, -1, labels), how, rng), x)
         out[left_out] = found[left_out]
     return out
 
@@ -105,7 +105,7 @@ _encoded: dict[str, Encoded] = {}
 _KEEP = 4
 
 
-def encode(public: Graph, encoder: Encoder) -> Encoded:
+def encode_nodes(public: Graph, encoder: Encoder) -> Encoded:
     """The encoder's outputs for every node of a graph whose features and labels are public.
 
     Depends on these and on ``encoder`` alone (they name the random stream too), so one process computes it once.
@@ -130,7 +130,7 @@ def _encode(public: Graph, encoder: Encoder, rng: np.random.Generator) -> Encode
         own = unit_length(gap_networks.encoded(parameters, public, encoder.hidden))
         return Encoded(own, own, parameters)
     x, layout = FeatureMatrix(rows), Layout((public.num_features, encoder.hidden, public.num_classes))
-    vector = fit(layout, x, public.labels, encoder.how, rng)
+    vector = fit_network(layout, x, public.labels, encoder.how, rng)
     if encoder.output == "hidden":
         hidden = hidden_units(layout, vector, x)
         return Encoded(unit_length(hidden), hidden, vector)
@@ -208,7 +208,7 @@ def _classifier(
 ) -> Chosen:
     x = _joined(inputs, depth)
     layout = Layout((x.forward.shape[1], *widths))
-    return Chosen(layout, fit(layout, x, labels, how, rng), depth)
+    return Chosen(layout, fit_network(layout, x, labels, how, rng), depth)
 
 
 def _joined(inputs: Sequence[np.ndarray], depth: int) -> DenseMatrix:

@@ -5,7 +5,7 @@
 A compiled loop over the CSR indices adds rows in their stored order: no edge weights are read, no N × N or
 edge × width array exists, and the result does not depend on threads. On a GPU torch's sparse product is used.
 
-**Rounding.** A hop is priced at sensitivity 1, so what rounding adds is taken off the rows' length (``rounding``). Sums of
+**Rounding.** A hop is priced at sensitivity 1, so what rounding adds is taken off the rows' length (``hop_rounding``). Sums of
 h ≤ n rows of norm ≤ 1 are taken in double precision, off by at most n²·2⁻⁵³ in norm, and stored in single precision, off by at
 most n·2⁻²⁴ more; neighbours differ by twice that at worst. From 2¹⁶ nodes on sums are stored in double precision.
 """
@@ -84,7 +84,7 @@ def unit_length(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
     return np.multiply(rows, scale.astype(np.float32)[:, None], dtype=np.float32, casting="same_kind")
 
 
-def rounding(num_rows: int) -> tuple[type, float]:
+def hop_rounding(num_rows: int) -> tuple[type, float]:
     """How a hop over ``num_rows`` rows (a public number) is stored, and how much rounding can add to what one row changes."""
     double = num_rows**2 * 2.0**-52
     return (np.float32, num_rows * 2.0**-23 + double) if num_rows < SINGLE else (np.float64, double)
@@ -137,9 +137,9 @@ def hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     """A·unit_length(rows): what GAP's aggregation releases before noise, [n, h].
 
     Taking one row out of any number of sums changes each by at most 1 in norm as stored, rounding included: rows are
-    shorter than 1 by what ``rounding`` says of their number.
+    shorter than 1 by what ``hop_rounding`` says of their number.
     """
-    dtype, added = rounding(rows.shape[0])
+    dtype, added = hop_rounding(rows.shape[0])
     return neighbour_sums(adjacency, unit_length(rows, 1.0 - added), dtype)
 
 

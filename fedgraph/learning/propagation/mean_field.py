@@ -1,6 +1,6 @@
 """Mean-field inference on a public graph: labels agree along edges, and among nodes with similar features.
 
-How labels go together is not assumed: ``agreement`` reads it, signed and for each pair of classes, from the predictions at
+How labels go together is not assumed: ``class_agreement`` reads it, signed and for each pair of classes, from predictions at
 both ends of public edges, with its standard error. Where neighbours tell nothing of each other beyond chance, nothing spreads.
 """
 
@@ -32,7 +32,7 @@ def mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_
     return np.asarray(spread)
 
 
-def agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+def class_agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
     """[c, c] symmetric: log of how often classes a and b meet along edges, over how often they would by chance; and its error.
 
     own, spread: [n, c] probabilities at one end and at the other; adjacency symmetric [n, n]. Every pair of classes gets one
@@ -80,12 +80,12 @@ def coupled_field(
 
     Each of ``passes`` compares every node's own view, softmax(scores), with its neighbours' view of the pass before, so a
     coupling is never confirmed by what it made itself on both sides. One that ``is_sure`` denies is none. limit: log-odds that
-    a sure neighbour may bring, on average over classes; a stronger ``agreement`` is scaled down to it.
+    a sure neighbour may bring, on average over classes; a stronger ``class_agreement`` is scaled down to it.
     """
     own = softmax(scores, axis=1)
     spread = own
     for _ in range(passes):
-        coupling, errors = agreement(own, spread, adjacency)
+        coupling, errors = class_agreement(own, spread, adjacency)
         along = [(scaled_to(coupling, limit), adjacency)] if is_sure(coupling, errors) else []
         spread = mean_field(scores, [*along, *terms], 2)
     return np.asarray(spread)

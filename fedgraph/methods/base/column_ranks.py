@@ -86,17 +86,17 @@ def fixed(columns: Columns) -> ColumnRanks:
     return ColumnRanks(columns, private_counts.widest(columns.places.size), shares, low=0.0)
 
 
-def among(public: Graph, columns: Columns) -> ColumnRanks:
+def ranks_among_public(public: Graph, columns: Columns) -> ColumnRanks:
     """Ranks among the rows of a graph whose features are public."""
     line, brackets = _on_line(public, columns), private_counts.widest(columns.places.size)
     bound = ColumnCounts(columns.places.size, public.num_nodes, pooled=False)
     for round_ in range(ROUNDS):
         counts = bound.enforce(private_counts.positions(line, brackets))
-        brackets = private_counts.narrowed(brackets, counts, 0.0) if round_ < ROUNDS - 1 else brackets
+        brackets = private_counts.narrowed_brackets(brackets, counts, 0.0) if round_ < ROUNDS - 1 else brackets
     return ColumnRanks(columns, brackets, private_counts.shares_below(counts))
 
 
-def before(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
+def plan_with_counts(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
     """The plan that ``make`` gives for what is left of the budget, with the release of counts; together at most ``budget``.
 
     Raises:
@@ -144,7 +144,7 @@ def _with(made: Plan, facts: PublicFacts, columns: Columns, multiplier: float | 
     return replace(made, schedule=schedule, notes=(*made.notes, *said), epsilon_published=published)
 
 
-def counting(made: Plan) -> Plan | None:
+def plan_of_counts(made: Plan) -> Plan | None:
     """The plan of the rounds before those of ``made``, or None where it has none. Its client and server stand below."""
     own = tuple(release for release in made.schedule.releases if release.path == PATH)
     if not own:
@@ -181,7 +181,7 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State[ColumnRanks | None]:
     if inbox.round == ROUNDS - 1 and plan.facts.columns is not None:
         return State(state.model, ColumnRanks(plan.facts.columns, brackets, private_counts.shares_below(counts)))
     std = _std_of_sum(plan.schedule.releases[0].mechanism, plan.facts)
-    return State({"brackets": private_counts.narrowed(brackets, counts, std)}, None)
+    return State({"brackets": private_counts.narrowed_brackets(brackets, counts, std)}, None)
 
 
 OFFERS: Offers[None, None, np.ndarray, ColumnRanks | None] = Offers(kind="classifier", units=(), situations=())

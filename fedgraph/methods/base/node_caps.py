@@ -214,7 +214,7 @@ def hop_key(streams: Streams, *frozen: np.ndarray) -> str:
     return hashlib.sha256(text + str((streams.root, streams.path[:-1])).encode()).hexdigest()
 
 
-def plan_of(
+def plan_capped_hops(
     method: str,
     params: P,
     facts: PublicFacts,

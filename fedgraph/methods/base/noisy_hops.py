@@ -70,7 +70,7 @@ class HopMemory:
     sums: tuple[np.ndarray, ...] = ()
 
 
-def plan_of(method: str, params: P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[P, Made]:
+def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[P, Made]:
     """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``).
 
     Raises:
@@ -143,7 +143,7 @@ def client(plan: Plan[HopSettings, Made], work: Work, model: Model, round_: int,
     return {"aggregate": desk.release("aggregate", aggregate)}
 
 
-def received(plan: Plan[HopSettings, Made], inbox: Inbox) -> np.ndarray:
+def received_hops(plan: Plan[HopSettings, Made], inbox: Inbox) -> np.ndarray:
     """The noisy sums of one round, each node's at its place, [n, h]."""
     parts = inbox.each.get("aggregate")
     return placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums["aggregate"]

@@ -57,7 +57,9 @@ def groups(plan: Plan) -> tuple[np.ndarray, ...]:
     return plan.facts.membership.nodes
 
 
-def messages(plan: Plan, state: State, group: int, name: str) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
+def seen_messages(
+    plan: Plan, state: State, group: int, name: str
+) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
     """(round, broadcast model, message called ``name``) of one of ``groups``, where it was sent. Behind secure aggregation the
     sum, without what the colluding clients sent.
     """
@@ -96,8 +98,8 @@ class Coins:
         return of_coins(self.gram / (4 * std**2), self.along / (2 * std**2))
 
 
-def noise(plan: Plan, path: str, clip: float) -> float:
-    """s of what ``messages`` gives of a path; without noise a small share of the clip, so that a score is finite."""
+def seen_noise(plan: Plan, path: str, clip: float) -> float:
+    """s of what ``seen_messages`` gives of a path; without noise a small share of the clip, so that a score is finite."""
     std = float(getattr(next(r.mechanism for r in plan.schedule.releases if r.path == path), "std", 0.0))
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         std *= math.sqrt(plan.facts.sizes.num_clients - len(colluding(plan)))

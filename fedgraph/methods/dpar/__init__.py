@@ -79,11 +79,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     found, published = noise_of.Noise(0.0, 0.0, 0.0), None
     if private:
         split = params.split if params.split != "auto" else (0.0 if params.variant in noise_of.FREE else 0.5)
-        calibrated = noise_of.as_published if budget.calibrated_by == "published" else noise_of.provable
+        calibrated = noise_of.published_noise if budget.calibrated_by == "published" else noise_of.provable_noise
         found = calibrated(sizes, budget.epsilon, budget.delta, split)
         published = noise_of.published_epsilon(sizes, found, budget.delta)
         notes += [*found.notes, *planned.weakness(params, sizes, found.sgd)]
-    training, min_clients = planned.training(params, facts, sizes, found, private)
+    training, min_clients = planned.planned_training(params, facts, sizes, found, private)
     assumed: tuple[Assumption, ...] = (
         Assumption.COUNTS_PUBLIC,
         Assumption.UNTUNED,
@@ -104,7 +104,9 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             sampled_once=sizes.amplified if private and sizes.amplified < 1 else None,
         ),
         schedule=base.Schedule(
-            rounds=sizes.rounds, releases=(*planned.releases(params, sizes, found, private), training), min_clients=min_clients
+            rounds=sizes.rounds,
+            releases=(*planned.neighbour_releases(params, sizes, found, private), training),
+            min_clients=min_clients,
         ),
         made=Made(Layout((facts.sizes.num_features, params.hidden, facts.sizes.num_classes)), sizes, found),
         epsilon_published=published,
@@ -200,7 +202,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     for number, nodes in enumerate(seen.groups(plan)):
         part = rows_of.with_features(graph.induced(nodes), params.features)
         x, labels = FeatureMatrix(part.features), torch.tensor(part.labels, device=device())
-        for _, model, message in seen.messages(plan, state, number, "gradient"):
+        for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
             at = (plan.made.layout, model["parameters"], x, labels, params.clip)
             found[nodes] += left_over_products(*at, message, min(rate, 1.0) * weights[nodes])
     return found[units[:, 0]]

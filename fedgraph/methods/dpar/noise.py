@@ -2,7 +2,7 @@
 
 Stage 1 releases the choices of M sources, stage 2 runs T noised steps of sampling rate q; each unit takes
 part with probability q' (once, secretly). ``published`` uses the paper's arithmetic (``privacy.claims.dpar``):
-q'·(ε_pr + ε_sgd). ``provable`` gives stage 1 its share of the inner budget and stage 2 all that the composed
+q'·(ε_pr + ε_sgd). ``provable_noise`` gives stage 1 its share of the inner budget and stage 2 all that the composed
 price leaves:
 
     em:  ρ = M·K·ε₀²/8, scale 2C₂/ε₀      gm: μ = √(2M)·C₁/σ      sgd: Poisson Gaussian with B' touched rows
@@ -126,7 +126,7 @@ def whole(sizes: Sizes, noise: Noise) -> Event:
 
 
 @lru_cache(maxsize=1024)
-def provable(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
+def provable_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
     """Noise whose composed price is at most ε: ``split`` of the inner budget buys stage 1, stage 2 takes the rest."""
     share = split * amplification.inner_epsilon(epsilon, sizes.amplified)
     inner_delta = amplification.inner_delta(delta, sizes.amplified)
@@ -146,7 +146,7 @@ def provable(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
 
 
 @lru_cache(maxsize=1024)
-def as_published(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
+def published_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
     """Noise by the paper's formulas: ε_pr = split·ε/q', ε_sgd the rest, δ/2 to each stage before sampling."""
     inner, half_delta = epsilon / sizes.amplified, delta / 2 / sizes.amplified
     choice, values = 0.0, 0.0

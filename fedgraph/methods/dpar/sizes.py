@@ -186,7 +186,7 @@ def weakness(params: Params, found: Sizes, multiplier: float) -> list[str]:
     ]
 
 
-def releases(params: Params, sizes: Sizes, found: noise_of.Noise, private: bool) -> tuple[PlannedRelease, ...]:
+def neighbour_releases(params: Params, sizes: Sizes, found: noise_of.Noise, private: bool) -> tuple[PlannedRelease, ...]:
     """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
     if params.variant in noise_of.FREE:
         return ()
@@ -213,7 +213,7 @@ def releases(params: Params, sizes: Sizes, found: noise_of.Noise, private: bool)
     return tuple(planned)
 
 
-def training(
+def planned_training(
     params: Params, facts: PublicFacts, sizes: Sizes, found: noise_of.Noise, private: bool
 ) -> tuple[PlannedRelease, int]:
     """(the planned gradient steps, clients that must finish). Noise is shared only where each step is summed."""

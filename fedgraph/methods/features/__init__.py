@@ -52,8 +52,8 @@ from fedgraph.methods.base import (
     guarantee_of,
     public_assumptions,
 )
-from fedgraph.methods.features.evidence import GradientSums, of_rounds, reads_rounds
-from fedgraph.methods.features.learner import Made, learner, signal
+from fedgraph.methods.features.evidence import GradientSums, evidence_of_rounds, reads_rounds
+from fedgraph.methods.features.learner import Made, learner, update_signal
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
@@ -135,7 +135,7 @@ class Memory:
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
     """Noise, steps and directions from public numbers and the budget alone."""
     relation = Relation(params.relation)
-    strength = signal(facts, _total_mu(budget), relation)
+    strength = update_signal(facts, _total_mu(budget), relation)
     made = learner(params, facts, strength, budget.private)
     steps, bound = made.steps, ClippedSum(made.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
     mechanism: Mechanism = Disclose("no noise was asked for")
@@ -231,7 +231,7 @@ def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.
 
 def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """What every round's messages say of each unit, where the viewer sees them (``evidence``)."""
-    return of_rounds(plan, state, graph, units, partial(_inputs, plan))
+    return evidence_of_rounds(plan, state, graph, units, partial(_inputs, plan))
 
 
 def _total_mu(budget: Budget) -> float:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 def reads_rounds(plan: Plan[Params, Made]) -> bool:
-    """Whether ``of_rounds`` wants the rounds of a run kept: the viewer sees them, and they are not too much to keep."""
+    """Whether ``evidence_of_rounds`` wants a run's rounds kept: the viewer sees them, and they are not too much to keep."""
     return seen.worth_keeping(plan, plan.made.layout.num_parameters)
 
 
-def of_rounds(
+def evidence_of_rounds(
     plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray, inputs: Callable[[Graph], FeatureMatrix]
 ) -> np.ndarray | None:
     """For each unit (node, −1, label) what all rounds say; None where the viewer sees the model alone, or nodes are replaced.
@@ -49,10 +49,10 @@ def of_rounds(
         x, labels = inputs(graph.induced(nodes)), torch.tensor(graph.labels[nodes], device=device())
         coins = seen.Coins.of(nodes, units[:, 0])
         overlap = overlaps(x, coins.rows)
-        for _, model, message in seen.messages(plan, state, number, "gradient"):
+        for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
             at = (made.layout, model["parameters"], x, labels, made.clip)
             coins.add(products(*at, overlap, coins.rows), left_over_products(*at, message, weights[nodes]))
-        found[nodes[coins.rows]] = coins.ratios(seen.noise(plan, plan.schedule.releases[0].path, made.clip or 1.0))
+        found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, plan.schedule.releases[0].path, made.clip or 1.0))
     return found[units[:, 0]]
 
 

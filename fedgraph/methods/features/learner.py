@@ -41,7 +41,7 @@ class Made:
     likeness: float = 0.5
 
 
-def signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
+def update_signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
     """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
     _, min_clients = gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.cohort

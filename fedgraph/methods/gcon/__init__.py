@@ -31,7 +31,15 @@ from fedgraph.learning.optimisers.objective import LinearObjective
 from fedgraph.learning.propagation.aggregation import with_cut
 from fedgraph.learning.propagation.walks import capped_walk, open_walk, walked
 from fedgraph.methods import base
-from fedgraph.methods.gcon.releases import Made, Memory, Params, minimiser, of_new, of_public, prior
+from fedgraph.methods.gcon.releases import (
+    Made,
+    Memory,
+    Params,
+    classifier_prior,
+    perturbed_minimiser,
+    rows_of_new_nodes,
+    rows_of_public_nodes,
+)
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
@@ -70,7 +78,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         raise DataError("gcon trains on labelled nodes, and no node has a label")
     trained = params.release == "trained"
     releases = tuple(
-        minimiser(params, facts, budget, client, known, known.size / total)
+        perturbed_minimiser(params, facts, budget, client, known, known.size / total)
         for client, known in enumerate(labels)
         if known.size and trained
     )
@@ -97,9 +105,9 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
-    rows, encoder = of_public(plan.made.attributes, plan.params)
+    rows, encoder = rows_of_public_nodes(plan.made.attributes, plan.params)
     if plan.params.release == "nothing":
-        return base.State({"theta": prior(plan.params, plan.facts.sizes.num_classes)}, Memory(encoder, rows))
+        return base.State({"theta": classifier_prior(plan.params, plan.facts.sizes.num_classes)}, Memory(encoder, rows))
     return base.State({"rows": rows}, Memory(encoder, rows))
 
 
@@ -211,7 +219,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     params, alpha, steps = plan.params, plan.params.restart, plan.params.steps
     rows = state.memory.rows
     if not plan.made.same_nodes:
-        rows = of_new(state.memory.encoder, params, graph)
+        rows = rows_of_new_nodes(state.memory.encoder, params, graph)
     if plan.made.own_edges:
         alpha = alpha if params.inference_restart == "same" else params.inference_restart
         steps = tuple(min(m, 1) for m in steps)

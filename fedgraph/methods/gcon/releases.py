@@ -90,7 +90,7 @@ IN_CLEAR = Unprotected("the minimiser without noise")
 LEAST_REGULARISER = 0.02  # of "auto"
 
 
-def minimiser(
+def perturbed_minimiser(
     params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
 ) -> PlannedRelease:
     """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
@@ -143,7 +143,7 @@ def _gamma(params: Params, given: claim.Situation) -> Noise:
     return Noise(found.regulariser, found.rate, output_std=found.output_std, event=found.event)
 
 
-def prior(params: Params, num_classes: int) -> np.ndarray:
+def classifier_prior(params: Params, num_classes: int) -> np.ndarray:
     """Θ₀, [s·c, c]: every part of a row of Z is read as class scores."""
     objective = LinearObjective(Loss(params.loss, num_classes, params.width), np.zeros(0, np.int64), 1.0, 1.0, params.scale)
     return objective.centre(len(params.steps) * num_classes)
@@ -159,7 +159,7 @@ class Encoded:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server: the encoder (``of_new`` encodes other nodes with it), and the rows X of all nodes, float64 [n, h]."""
+    """Of the server: the encoder (also for ``rows_of_new_nodes``), and the rows X of all nodes, float64 [n, h]."""
 
     encoder: Encoded
     rows: np.ndarray
@@ -169,18 +169,18 @@ def _encoder(params: Params) -> public.Encoder:
     return public.Encoder(params.encoder, params.hidden, params.folds, public.Fitting(params.epochs, 0.01, 5e-4))
 
 
-def of_public(attributes: Graph, params: Params) -> tuple[np.ndarray, Encoded]:
-    """(X of every public node, float64 [n, h]; what ``of_new`` needs).
+def rows_of_public_nodes(attributes: Graph, params: Params) -> tuple[np.ndarray, Encoded]:
+    """(X of every public node, float64 [n, h]; what ``rows_of_new_nodes`` needs).
 
     Hidden units are positive, so unit rows of them are much alike: ``centred`` subtracts their mean over these nodes, whose
     features are public, and scales again.
     """
-    encoded = public.encode(attributes, _encoder(params))
+    encoded = public.encode_nodes(attributes, _encoder(params))
     mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None
     return _scaled(encoded.own, mean), Encoded(encoded.parameters, mean)
 
 
-def of_new(encoded: Encoded, params: Params, graph: Graph) -> np.ndarray:
+def rows_of_new_nodes(encoded: Encoded, params: Params, graph: Graph) -> np.ndarray:
     """X of the nodes of another public graph with the same features."""
     return _scaled(public.rows_of(encoded.parameters, _encoder(params), graph), encoded.mean)
 

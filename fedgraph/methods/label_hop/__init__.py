@@ -54,7 +54,7 @@ from fedgraph.methods.base import (
     guarantee_of,
     public_assumptions,
 )
-from fedgraph.methods.label_hop.budget import Training, answering, hops, split
+from fedgraph.methods.label_hop.budget import Training, answering, answers_worth_it, split
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.methods.label_hop.releases import Made, planned
 from fedgraph.privacy.desk import Desk, Released
@@ -164,7 +164,7 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
     if "meetings" in inbox.sums:
         memory = replace(memory, meetings=inbox.sums["meetings"])
         if made.parts.choice is not None:
-            chosen = hops(made.parts, plan.facts, _reading(plan, memory), _answering(plan), plan.params.correlation)
+            chosen = answers_worth_it(made.parts, plan.facts, _reading(plan, memory), _answering(plan), plan.params.correlation)
             memory = replace(memory, hop=chosen)
     if "labels" in inbox.sums:
         memory = replace(memory, answers=_answers(plan, inbox))

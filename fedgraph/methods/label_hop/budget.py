@@ -113,7 +113,7 @@ def _majority(params: Params, facts: PublicFacts, budget: Budget, asked: bool) -
     return Split(budget.epsilon, math.inf, False, Training(0.0, 0, 0.0, 1.0), None, 0.0)
 
 
-def hops(parts: Split, facts: PublicFacts, reading: Reading, by: Answering, correlation: float) -> bool:
+def answers_worth_it(parts: Split, facts: PublicFacts, reading: Reading, by: Answering, correlation: float) -> bool:
     """Whether answers are worth their ε: neighbours tell much, or rows gain little from more and dense neighbours tell some."""
     told = information(reading, by, correlation)
     rows_lose_little = parts.strength / facts.sizes.num_features >= SATURATED

@@ -81,7 +81,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
     whole = promised is None and (bool(facts.sizes.graphs) or params.unit == "graph")
     unit: updates.Unit = "graph" if whole else "node"
-    given = updates.shares(
+    given = updates.budget_shares(
         params.training, params.training_share, budget, params.release != "rows" and params.pooled_by == "gaussian"
     )
     sizes = facts.sizes.graphs or tuple((n,) for n in facts.sizes.clients)

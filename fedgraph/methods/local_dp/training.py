@@ -14,7 +14,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers import gin, small_graphs
 from fedgraph.learning.layers.models import on_device
-from fedgraph.learning.optimisers.descents import adam, descent
+from fedgraph.learning.optimisers.descents import adam, momentum_descent
 from fedgraph.methods.base import Inbox, Plan
 from fedgraph.methods.local_dp.encoders import Encoding, Pooled, histogram, part_of
 from fedgraph.methods.local_dp.params import Params
@@ -117,7 +117,7 @@ def with_momentum(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(parameters, velocity) after ``local_epochs`` steps of plain descent, whose velocity is the server's at first (MFL)."""
     how = (params.local_epochs, params.learning_rate, params.client_momentum)
-    return descent(before, velocity, _gradient(params, work, before), *how)
+    return momentum_descent(before, velocity, _gradient(params, work, before), *how)
 
 
 def _gradient(params: Params, work: Work, before: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -213,13 +213,13 @@ def next_model(
     """What is broadcast after a round in clear; with momentum at clients (MFL) also their velocity, averaged alike."""
     size = model["parameters"].size
     if not plan.params.client_momentum:
-        return {"parameters": merged(plan, model["parameters"], training, changes, where)}
+        return {"parameters": merged_parameters(plan, model["parameters"], training, changes, where)}
     both = {client: np.concatenate([where[client], size + where[client]]) for client in training}
-    after = merged(plan, np.concatenate([model["parameters"], model["velocity"]]), training, changes, both)
+    after = merged_parameters(plan, np.concatenate([model["parameters"], model["velocity"]]), training, changes, both)
     return {"parameters": after[:size], "velocity": after[size:]}
 
 
-def merged(
+def merged_parameters(
     plan: Plan[Params, Made],
     before: np.ndarray,
     training: tuple[int, ...],
@@ -241,7 +241,7 @@ def merged(
     if plan.params.aggregate != "mean":
         weights = counts[list(training)] / counts.sum()
         single = [change / weight for change, weight in zip(changes, weights, strict=True)]
-        held, change = robust(single, [where[c] for c in training], weights, plan.params)
+        held, change = robust_mean(single, [where[c] for c in training], weights, plan.params)
         parameters[held] += (change / weights.sum()).astype(np.float32)
         return parameters
     for client, change in zip(training, changes, strict=True):
@@ -249,7 +249,7 @@ def merged(
     return parameters
 
 
-def robust(
+def robust_mean(
     changes: list[np.ndarray], where: list[np.ndarray], weights: np.ndarray, params: Params
 ) -> tuple[np.ndarray, np.ndarray]:
     """Per entry the median, or the trimmed mean, of the clients that have it (Yin, Chen, Ramchandran & Bartlett 2018).

@@ -129,7 +129,7 @@ class Shares:
     squares: bool = False
 
 
-def shares(training: Training, share: float, budget: Budget, gaussian_embedding: bool) -> Shares:
+def budget_shares(training: Training, share: float, budget: Budget, gaussian_embedding: bool) -> Shares:
     """The model's part and the rest; all of it for the embedding where no update leaves a client, or all go in clear."""
     part = share if training in ("dp_fedavg", "dp_sgd") else 0.0
     if not budget.private:

@@ -59,7 +59,7 @@ class Work:
 
     @cached_property
     def clients(self) -> many_gcns.Clients:
-        return many_gcns.clients_of(self.graph, self.starts)
+        return many_gcns.clients_of_union(self.graph, self.starts)
 
 
 def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
@@ -71,7 +71,7 @@ def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarra
     judged = np.zeros(3)
     if (validation >= 0).any() and not plan.facts.attendance.asynchronous:  # an older model says nothing of the newest one
         like_asked = _like_asked(plan, work, validation, place, numbers)
-        judged = phases.judged(_asked(plan, like_asked, place.candidate, model["parameters"], training), validation)
+        judged = phases.validation_counts(_asked(plan, like_asked, place.candidate, model["parameters"], training), validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
     if plan.facts.attendance.asynchronous:
         vector, moments = vector - weight * model["parameters"], moments - weight * model["moments"]
@@ -115,11 +115,15 @@ def tuned(plan: Plan[Params, Asked], index: int, shared: np.ndarray, graph: Grap
         return kept
 
     known = given(graph.labels)  # a node's own label is not in its own row, so held-out nodes may hear all others
-    return own_models.chosen(descended, lambda weights: fitting.scores(network, weights, known), shared, graph.labels, rng)
+    return own_models.held_out_choice(
+        descended, lambda weights: fitting.scores(network, weights, known), shared, graph.labels, rng
+    )
 
 
 def _compiled(plan: Plan[Params, Asked], index: int) -> bool:
-    return plan.params.features == "unit" and many_gcns.able(phases.shape_of(plan, index), plan.facts.sizes.num_clients)
+    return plan.params.features == "unit" and many_gcns.can_train_together(
+        phases.shape_of(plan, index), plan.facts.sizes.num_clients
+    )
 
 
 def _asked(plan: Plan[Params, Asked], work: Work, index: int, parameters: np.ndarray, training: np.ndarray) -> np.ndarray:
@@ -170,7 +174,7 @@ def _divided(work: Work, share: float, place: phases.Place, numbers: Sequence[in
         if not place.refits:
             sizes = zip(numbers, np.diff(work.starts), strict=True)
             drawn = [np.random.default_rng([place.seed, number]).random(size) for number, size in sizes]
-            work.divided[key] = phases.divided(work.graph, share, np.concatenate(drawn), place.fold)
+            work.divided[key] = phases.divided_labels(work.graph, share, np.concatenate(drawn), place.fold)
     return work.divided[key]
 
 

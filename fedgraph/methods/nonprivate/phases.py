@@ -97,7 +97,7 @@ def _later(fold: int) -> tuple[int, ...]:
     return (fold,) if fold else ()
 
 
-def divided(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def divided_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """(labels that train, labels that validate), int64 [n], −1 elsewhere: the graph's own mask, or a share of its labels.
 
     drawn: [n], uniform in [0, 1). fold: which share; different ones have no node in common.
@@ -108,7 +108,7 @@ def divided(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tup
     return np.where(held_out, -1, graph.labels), np.where(held_out, graph.labels, -1)
 
 
-def judged(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def validation_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """[right, summed loss, labelled] on the nodes with a label ≥ 0."""
     known = labels >= 0
     scores, labels = scores[known].astype(np.float64), labels[known]

@@ -26,7 +26,7 @@ from fedgraph.learning.views import project
 from fedgraph.methods import base
 from fedgraph.methods.base import seen
 from fedgraph.methods.base.node_caps import descent_of, directions
-from fedgraph.methods.sage_node.caps import Caps, Made, Params, from_settings
+from fedgraph.methods.sage_node.caps import Caps, Made, Params, caps_from_settings
 from fedgraph.privacy.accounting import aggregation_noise, calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
@@ -54,7 +54,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
     if facts.public.graph is None:
         raise ScenarioError("sage_node is tested on a public graph: set the task's protocol: inductive")
-    capped = from_settings(params, facts, budget)
+    capped = caps_from_settings(params, facts, budget)
     mechanism: Mechanism = Disclose("no noise was asked for")
     events: list[Event] = [Unprotected("no noise")] * facts.sizes.num_clients
     published, min_clients = None, 1
@@ -155,7 +155,9 @@ def server(plan: Planned, state: base.State[Descended], inbox: base.Inbox) -> ba
     rows = sum(stage.batch_size(n) if stage.fixed else stage.rate * n for n in sizes)
     memory = descent_of(plan.params).step(state.memory, inbox.sums["gradient"] / np.float32(rows), inbox.round)
     if isinstance(plan.made.network, Layout) and plan.made.caps.kind == "log":  # clients would project it anyway
-        memory = replace(memory, parameters=neighbour_rows.within(plan.made.network, memory.parameters, plan.params.bound))
+        memory = replace(
+            memory, parameters=neighbour_rows.neighbour_weights(plan.made.network, memory.parameters, plan.params.bound)
+        )
     return base.State({"parameters": memory.parameters}, memory)
 
 
@@ -197,20 +199,20 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
         labels = graph.labels[order]
         coins = seen.Coins.of(order, units[:, 0])
         overlap = overlaps(made[0], coins.rows) if isinstance(made[0], FeatureMatrix) else np.zeros((0, 0))
-        for _, model, message in seen.messages(plan, state, number, "gradient"):
+        for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
             at = model["parameters"]
             if all(isinstance(m, np.ndarray) for m in made):
                 inputs = np.concatenate([np.asarray(m) for m in made])
                 how = (network, at, inputs, labels, plan.params.clip, plan.params.bound)
                 left = neighbour_rows.left_over_products(*how, message, weights[order])
-                coins.add(neighbour_rows.products(*how, coins.rows), left)
+                coins.add(neighbour_rows.clipped_neighbour_products(*how, coins.rows), left)
             elif len(made) == 1 and isinstance(made[0], FeatureMatrix):
                 known = torch.tensor(labels, device=device())
                 one = (network, at, made[0], known, plan.params.clip)
                 coins.add(products(*one, overlap, coins.rows), left_over_products(*one, message, weights[order]))
             else:
                 return None
-        found[order[coins.rows]] = coins.ratios(seen.noise(plan, plan.schedule.releases[0].path, plan.params.clip))
+        found[order[coins.rows]] = coins.ratios(seen.seen_noise(plan, plan.schedule.releases[0].path, plan.params.clip))
     return found[units[:, 0]]
 
 

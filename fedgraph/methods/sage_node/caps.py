@@ -109,7 +109,7 @@ class Made:
     network: graphsage.Widths | Layout
 
 
-def from_settings(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
+def caps_from_settings(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
     """The rule that ``params.cap`` asks for, from public sizes."""
     published = budget.private and budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if published or not budget.private else "log"

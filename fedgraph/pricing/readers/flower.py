@@ -156,7 +156,7 @@ def _central(app: App, call: Call) -> Reading:
     line = app.by_hand[0].line if app.by_hand else 0
     if line and not answers.whether(f"replies of line {line} thrown away", f"Line {line} sends messages. Are replies unused?"):
         return _app_in_clear(app, f"messages are sent by hand (line {line}), beside the strategy with noise")
-    inner = flower_clients.inner(app, plain(call.held("strategy")))
+    inner = flower_clients.inner_strategy(app, plain(call.held("strategy")))
     if isinstance(inner, str):
         return _app_in_clear(app, f"{call.name} (line {call.line}) wraps {inner}")
     multiplier = document.need(call, "noise_multiplier", least=0.0)
@@ -164,7 +164,10 @@ def _central(app: App, call: Call) -> Reading:
     if not adaptive:
         document.need(call, "clipping_norm", above=0.0)
     count_std = _count_std(app, call, multiplier, sampled) if adaptive else 0.0
-    counted, part = flower_clients.counted(app, call, multiplier, sampled, inner), flower_clients.take_part(app, inner, sampled)
+    counted, part = (
+        flower_clients.strategy_accountant(app, call, multiplier, sampled, inner),
+        flower_clients.take_part(app, inner, sampled),
+    )
     rounds, louder = app.ask_rounds(), document.louder
     many = (
         f" There are {app.clients:,} clients: a δ above {1 / app.clients:g} says nothing of one of them." if app.clients else ""

@@ -175,7 +175,7 @@ def _sampled(document: Document, call: Call, said: Training, epsilon: float | No
         claim = Published(epsilon, delta, "total", call.name)
         planned, said = said.steps, replace(said, steps=_ran(document, said.steps))
         if poisson and planned == said.steps:
-            return training.calibrated(document, claim, document.words["calibrated"], "epsilon", people=said.people)
+            return training.calibrated_noise(document, claim, document.words["calibrated"], "epsilon", people=said.people)
         question = f"Which share of the records is in a batch? {call.name} (line {call.line}) finds its noise for it."
         rate = document.answers.ask("sampling rate", question, RATES[1:], known=said.rate)
         steps = int(document.ask("steps", said.steps))
@@ -214,7 +214,7 @@ def _plan(document: Document, call: Call) -> Reading:
     ran = _ran(document, iterations)
     if given is None and poisson and ran == int(iterations):
         claim = Published(epsilon, delta, "total", "BandMFConfig.calibrate")
-        return training.calibrated(document, claim, document.words["calibrated"], "epsilon", people=people)
+        return training.calibrated_noise(document, claim, document.words["calibrated"], "epsilon", people=people)
     steps = math.ceil((ran or iterations) / bands)
     noise = given if given is not None else costs.noise_for(epsilon or 0.0, delta or 0.0, rate, math.ceil(iterations / bands))
     several = f"{bands:g} bands: per unit {steps} Poisson-sampled Gaussians of this multiplier." if bands > 1 else ""

@@ -79,7 +79,7 @@ def read(document: Document) -> Reading:
             no_fix = "train with the model, optimizer and data loader that make_private returns"
             return costs.in_clear("example", RECIPIENT, reason, no_fix)
     found = [_one(document, call) for call in calls]
-    return training.several(found * training.times(document, calls, "private model"), "private model")
+    return training.several_trainings(found * training.calls_in_loops(document, calls, "private model"), "private model")
 
 
 def _other_optimizer(document: Document, call: Call) -> Call | None:
@@ -139,7 +139,7 @@ def _one(document: Document, call: Call) -> Reading:
     spread = document.need(call, "unclipped_num_std", above=0.0) if clipping == "adaptive" else None
     poisson = answers.flag(call.get("poisson_sampling"), "poisson_sampling", True, call.line, worst=False)
     raw, results = plain(call.get("data_loader")), _results(call)
-    seen = training.passes(document, (raw, *results), (call.get("optimizer"), *results))
+    seen = training.training_loops(document, (raw, *results), (call.get("optimizer"), *results))
     returned = any(holds(p.over, part) for p in seen for part in results)
     beside = isinstance(raw, Call) and any(holds(p.over, raw) for p in seen) and not returned
     poisson = poisson and not beside
@@ -155,10 +155,10 @@ def _one(document: Document, call: Call) -> Reading:
     run = Run(call, poisson, visits, tuple(seen), spread, unprotected)
     noise, accountant = plain(call.get("noise_multiplier")), plain(engine.get("accountant")) if engine else None
     if call.name == "make_private_with_epsilon":
-        return training.several([_with_epsilon(document, call, run, str(accountant or "prv"))] * models, "process")
+        return training.several_trainings([_with_epsilon(document, call, run, str(accountant or "prv"))] * models, "process")
     if isinstance(noise, Call) and noise.name == "get_noise_multiplier":
         found = _with_epsilon(document, noise, run, str(plain(noise.get("accountant")) or "prv"))
-        return training.several([found] * models, "process")
+        return training.several_trainings([found] * models, "process")
     first = answers.number(call.get("noise_multiplier"), "noise_multiplier", call.line)
     if first is None or first < 0:
         raise document.error("make_private needs noise_multiplier as a number ≥ 0", line=call.line)
@@ -174,7 +174,7 @@ def _one(document: Document, call: Call) -> Reading:
         published=no_claim("the file asks its accountant at run time"), order=tuple(filter(None, said)),
         ratio=_ratio(document, run, multiplier),
     ))  # fmt: skip
-    return training.several([found] * models, "process")
+    return training.several_trainings([found] * models, "process")
 
 
 def _within(owner: Value, call: Call) -> bool:
@@ -237,7 +237,7 @@ def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> 
     if poisson and accountant != "gdp" and spread is None and (epochs == ran or by_steps):
         words = f"noise found by Opacus' {accountant} accountant for this ε, which holds for Poisson sampling and "
         words += "add/remove or zero-out"
-        return training.calibrated(document, claim, words, "target_epsilon", (document.words["divides"],), unprotected)
+        return training.calibrated_noise(document, claim, words, "target_epsilon", (document.words["divides"],), unprotected)
     rate, total = document.ask("sampling rate"), ran
     if total is None:
         more = "" if epochs is None else f" Noise is found for {epochs:g}, and no loop of the file has that length."

@@ -109,7 +109,7 @@ def _banded(document: Document, call: Call, accountant: Call | None) -> Reading:
         raise document.error("num_iterations is a whole number ≥ 1, min_separation one ≥ 2", line=call.line)
     sampler = next((str(plain(c.get("sample_type"))) for c in document.made("get_user_sampler")), None)
     said = replace(said, rounds=int(rounds) if rounds is not None else None)
-    return pfl_training.banded(document, said, int(separation) if separation is not None else None, sampler)
+    return pfl_training.banded_mechanism(document, said, int(separation) if separation is not None else None, sampler)
 
 
 def _gaussian(document: Document, adaptive: Call | None, said: Said) -> Reading:
@@ -130,11 +130,11 @@ def _alone(document: Document, call: Call) -> Reading:
     kind = "laplace" if call.name == LAPLACE else "gaussian"
     delta = document.need(call, "delta", above=0.0, below=1.0) if kind == "gaussian" else None
     said = Said(call.name, epsilon=document.need(call, "epsilon", above=0.0), delta=delta)
-    priced = pfl_training.laplace if kind == "laplace" else pfl_training.single
+    priced = pfl_training.laplace if kind == "laplace" else pfl_training.single_mechanism
     if any(plain(w.get("underlying_mechanism")) is call for w in document.made(WRAPPER)):
         return priced(document, said)
     alone = f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. {pfl_training.ORDER}"
-    rows = pfl_training.local(document, kind, said.epsilon or 0.0, said, document.louder)
+    rows = pfl_training.local_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
     return replace(priced(document, replace(said, rate=1.0)), rows=tuple(rows), order=(alone,))
 
 
@@ -175,7 +175,7 @@ def _joint(document: Document, call: Call) -> Reading:
             line=call.line,
         )
     epsilon, delta = document.number(call, "total_epsilon"), document.number(call, "total_delta")
-    return pfl_training.joint(document, Said(call.name, epsilon=epsilon, delta=delta), parts, "noise_parameters")
+    return pfl_training.joint_mechanism(document, Said(call.name, epsilon=epsilon, delta=delta), parts, "noise_parameters")
 
 
 def _configured(document: Document) -> dict[str, Tree]:
@@ -199,13 +199,13 @@ def _flags(document: Document) -> Reading:
     said, separation = _run(options, mechanism), options.whole("min_separation", 48, 2)
     rest = tuple(options.rest)
     if mechanism == "gaussian":
-        found = pfl_training.single(document, said)
+        found = pfl_training.single_mechanism(document, said)
     elif mechanism == "gaussian_moments_accountant":
         found = pfl_training.gaussian(document, said)
     elif mechanism == "laplace":
         found = pfl_training.laplace(document, said)
     elif mechanism == "banded_matrix_factorization":
-        found = pfl_training.banded(document, said, separation, None)
+        found = pfl_training.banded_mechanism(document, said, separation, None)
     else:
         why = f"central_privacy_mechanism {mechanism!r} adds no noise"
         found = costs.in_clear("user", MODELS, why, "choose a mechanism first", said.rounds or 1,
@@ -214,7 +214,9 @@ def _flags(document: Document) -> Reading:
     if each in ("none", "norm_clipping_only"):
         return found
     central = mechanism not in ("none", "norm_clipping_only")
-    local = pfl_training.local(document, each, own[0], replace(said, delta=own[1]), 1.0 if central else document.louder)
+    local = pfl_training.local_mechanism(
+        document, each, own[0], replace(said, delta=own[1]), 1.0 if central else document.louder
+    )
     claim = Published(own[0], 0.0 if each == "laplace" else own[1], "per round", f"{said.name}: local {each}")
     if central:
         return replace(found, rows=(*found.rows, *local), published=(*found.published, claim))

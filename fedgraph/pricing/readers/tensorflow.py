@@ -85,7 +85,7 @@ def _python(document: Document) -> Reading:
             reason = "the model is compiled again with another optimizer after the private one: training is in clear"
             return costs.in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer, once")
     found = [_one(document, call, statements[0] if statements else None) for call in calls]
-    return training.several(found * training.times(document, calls, "private model"), "private model")
+    return training.several_trainings(found * training.calls_in_loops(document, calls, "private model"), "private model")
 
 
 def _one(document: Document, call: Call, statement: Call | None) -> Reading:

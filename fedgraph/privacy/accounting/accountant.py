@@ -265,7 +265,7 @@ def _concentrated(leaves: Leaves, delta: float) -> list[Price]:
 
 
 def _loss_distribution(leaves: Leaves, delta: float) -> list[Price]:
-    if not pld.covers(leaves):
+    if not pld.has_dominating_pair(leaves):
         return []
     theorem = "dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10), on a pessimistic grid"
     return [Price(pld.epsilon(leaves, delta), delta, "loss distribution", theorem)]

@@ -51,7 +51,7 @@ _TILTS = np.geomspace(0.05, 30.0, 12)
 class Curve:
     """One direction of a mechanism's hockey-stick curve.
 
-    deltas: δ at an increasing array of ε. low, high: losses between which all but ``tail`` of the mass
+    deltas: δ at an increasing array of ε. low, high: losses between which all but ``infinite_mass`` of the mass
     lies. spread: standard deviation of the loss, roughly (it only chooses the grid, never the validity).
     cost: how expensive one ε is, relative to a closed form (bounds the number of dots).
     """
@@ -95,7 +95,7 @@ def connect_dots(deltas: Array, lowest: int, gap: float) -> Losses:
     return Losses(lowest, np.maximum(masses, 0.0), float(deltas[-1]))
 
 
-def tail(delta: float, total_count: float) -> float:
+def infinite_mass(delta: float, total_count: float) -> float:
     """The mass one step may put to infinity so that all steps together cost 1e-4 of δ."""
     return max(_SHARE_OF_DELTA_CUT * delta / max(total_count, 1.0), 1e-290)
 
@@ -139,7 +139,7 @@ def _one_order(parts: Sequence[tuple[Curve, float]], gap: float, delta: float) -
         offset += losses.lowest * round(count)
     masses = np.maximum(np.roll(irfft(spectrum, length), offset - low)[:size], 0.0)
     log_finite = math.fsum(count * math.log1p(-min(losses.infinity, 1 - 1e-16)) for losses, count in steps)
-    # Charged to ∞: the window's two tails (one cut), the two ends of every curve (``tail``; two cuts), rounding.
+    # Charged to ∞: the window's two tails (one cut), the two ends of every curve (``infinite_mass``; two cuts), rounding.
     rounding = _ROUNDING * math.fsum(count for _, count in steps)
     return _epsilon(masses, low, gap, 3 * cut + rounding - math.expm1(log_finite), _DELTA_KEPT * delta)
 

@@ -189,7 +189,7 @@ _COVERED = (
 )  # fmt: skip
 
 
-def covers(leaves: Sequence[tuple[events.Event, int]]) -> bool:
+def has_dominating_pair(leaves: Sequence[tuple[events.Event, int]]) -> bool:
     """Whether every release has a dominating pair here."""
     chosen = [a for leaf, _ in leaves if isinstance(leaf, events.OneOf) for a in leaf.alternatives]
     inside = (leaf for alternative in chosen for leaf, _ in events.flatten(alternative))
@@ -202,7 +202,7 @@ def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
     if delta < losses.SMALLEST_DELTA:
         return math.inf
     total = math.fsum(count for _, count in leaves)
-    tail = losses.tail(delta, total)
+    tail = losses.infinite_mass(delta, total)
     mu_squared = math.fsum(n / leaf.noise_multiplier**2 for leaf, n in leaves if isinstance(leaf, events.Gaussian))
     parts = [_part(leaf, count, tail) for leaf, count in leaves if not isinstance(leaf, events.Gaussian)]
     if mu_squared > 0:

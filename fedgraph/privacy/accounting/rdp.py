@@ -72,7 +72,7 @@ def _per_release(event: Event) -> Array:
         return per_order * ORDERS if ceiling is None else np.minimum(per_order * ORDERS, ceiling)
     if isinstance(event, Selected):
         trials = [sum((n * _per_release(leaf) for leaf, n in flatten(one)), np.zeros_like(ORDERS)) for one in event.candidates]
-        return selection.of_best(np.max(np.stack(trials), axis=0), ORDERS, event.shape, event.stop)
+        return selection.best_trial_rdp(np.max(np.stack(trials), axis=0), ORDERS, event.shape, event.stop)
     if isinstance(event, SampledOnce):
         moments = (ORDERS - 1) * sum((n * _per_release(leaf) for leaf, n in flatten(event.event)), np.zeros_like(ORDERS))
         q = event.sampling_rate

@@ -22,7 +22,7 @@ from fedgraph.privacy.events import ApproxDP, Composed, Event, Repeated, Sampled
 from fedgraph.privacy.shapes import Array
 
 
-def of_best(each: Array, orders: Array, shape: float, stop: float) -> Array:
+def best_trial_rdp(each: Array, orders: Array, shape: float, stop: float) -> Array:
     """R' of the best trial, by the formula above.
 
     Args:

@@ -36,7 +36,7 @@ WORD = 31  # random bits of the first comparison; one more is the sign
 
 
 @lru_cache(maxsize=32)
-def distribution(std: float, bits: int) -> Sequence[int]:
+def share_distribution(std: float, bits: int) -> Sequence[int]:
     """⌊2^bits · P(|X| ≤ k)⌋ for k = 0, 1, … up to the last value that ``bits`` bits can tell from certainty.
 
     Raises:
@@ -92,7 +92,7 @@ def _exponential(x: Fraction, bits: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """``distribution`` for the compiled loop. starts: per leading bits of a word, the first value that they allow."""
+    """``share_distribution`` for the compiled loop. starts: per leading bits of a word, the first value that they allow."""
 
     limits: np.ndarray
     starts: np.ndarray
@@ -100,9 +100,9 @@ class Table:
 
 
 @lru_cache(maxsize=8)
-def table(std: float) -> Table:
+def share_table(std: float) -> Table:
     """The table of this ``std``, remembered."""
-    limits = np.array([min(v, 2**WORD - 1) for v in distribution(std, WORD)], dtype=np.uint32)
+    limits = np.array([min(v, 2**WORD - 1) for v in share_distribution(std, WORD)], dtype=np.uint32)
     leading = max(8, min(18, math.ceil(math.log2(std)) + 3))
     shift = WORD - leading
     starts = np.searchsorted(limits, np.arange(2**leading, dtype=np.uint32) << np.uint32(shift), side="right")
@@ -124,21 +124,21 @@ def _invert(words, limits, starts, shift, out):  # type: ignore[no-untyped-def]
             out[i] = k if words[i] & np.uint32(1) else -k
 
 
-def draws(std: float, size: int, rng: np.random.Generator) -> np.ndarray:
+def draw_shares(std: float, size: int, rng: np.random.Generator) -> np.ndarray:
     """int64 [size], independent."""
     words = rng.integers(2**64, size=(size + 1) // 2, dtype=np.uint64).view(np.uint32)[:size]
-    made, out = table(std), np.empty(size, dtype=np.int64)
+    made, out = share_table(std), np.empty(size, dtype=np.int64)
     _invert(words, made.limits, made.starts, made.shift, out)
     for i in np.flatnonzero(out == -(2**62)):
-        value = decided(int(words[i]) >> 1, WORD, std, rng)
+        value = decided_magnitude(int(words[i]) >> 1, WORD, std, rng)
         out[i] = value if int(words[i]) & 1 else -value
     return out
 
 
-def decided(prefix: int, bits: int, std: float, rng: np.random.Generator) -> int:
+def decided_magnitude(prefix: int, bits: int, std: float, rng: np.random.Generator) -> int:
     """|X| for a uniform number whose first ``bits`` bits are ``prefix``; draws more bits until they decide."""
     while True:
-        limits = distribution(std, bits)
+        limits = share_distribution(std, bits)
         k = bisect.bisect_right(limits, prefix)
         if k < len(limits) and not (k and limits[k - 1] == prefix):
             return k
@@ -149,7 +149,7 @@ def decided(prefix: int, bits: int, std: float, rng: np.random.Generator) -> int
 _MOST_STEPS = 2.0**46  # so that a value in parts of a step is exact in 63 bits
 
 
-def word(bits: int) -> type[np.unsignedinteger]:
+def share_type(bits: int) -> type[np.unsignedinteger]:
     """The smallest whole number type with at least ``bits`` bits, whose sums wrap at a multiple of 2^bits."""
     return next(kind for size, kind in ((16, np.uint16), (32, np.uint32), (64, np.uint64)) if bits <= size)
 
@@ -190,7 +190,7 @@ class IntegerShare(Mechanism):
 
     def _wrapped(self, whole: np.ndarray) -> np.ndarray:
         """In the type whose sums wrap at a multiple of 2^bits, which is all that ``opened`` needs."""
-        return whole.view(np.uint64).astype(word(self.bits))
+        return whole.view(np.uint64).astype(share_type(self.bits))
 
     def _require_fits(self, value: np.ndarray, largest: float) -> None:
         most = max(abs(float(value.max())), abs(float(value.min()))) if value.size else 0.0
@@ -221,7 +221,7 @@ class DiscreteGaussianShare(IntegerShare):
         if value.size > self.dimension:
             raise UnboundedValueError(f"noise was priced for {self.dimension} entries, found {value.size}")
         whole = self.rounded(value, rng)
-        whole += draws(self.std, value.size, rng).reshape(value.shape)
+        whole += draw_shares(self.std, value.size, rng).reshape(value.shape)
         return self._wrapped(whole)
 
     def rounded(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:

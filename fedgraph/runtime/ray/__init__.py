@@ -64,7 +64,7 @@ class RayRuntime(Conductor, Runtime):
                 cluster.connect(workers)
             there = cluster.nodes()
             self._raylet = cluster.Raylet()
-            self._places = places.reserve(*places.choose_workers(there, workers, gpus_per_worker), there)
+            self._places = places.reserve_places(*places.choose_workers(there, workers, gpus_per_worker), there)
         except BaseException:
             self.close()
             raise
@@ -191,12 +191,12 @@ class RayRuntime(Conductor, Runtime):
         if ray.is_initialized() and self._owns_ray:
             own = watchdog.rays_own(os.getpid(), os.path.dirname(ray.__file__)) if self._watchdog is not None else set()
             ray.shutdown()  # ends the actors, too, and without a complaint about what they were doing
-            watchdog.end(own)  # on a busy machine Ray's agents may outlive it
+            watchdog.end_processes(own)  # on a busy machine Ray's agents may outlive it
         elif ray.is_initialized() and self._seats:
             for actor in [actor for seats in self._seats.values() for actor in seats.known()]:
                 ray.kill(actor, no_restart=True)
             remove_placement_group(self._places.room)
         self._seats = {}
         if self._watchdog is not None:
-            watchdog.dismiss(self._watchdog, ended=orderly)
+            watchdog.dismiss_watchdog(self._watchdog, ended=orderly)
             self._watchdog = None

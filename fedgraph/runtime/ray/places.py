@@ -71,7 +71,7 @@ def choose_workers(nodes: Sequence[Node], workers: int | None, gpus_per_worker: 
 
 def _require_room(nodes: Sequence[Node], workers: int, gpus_per_worker: float) -> None:
     """``RuntimeFailure`` where the workers do not fit."""
-    fit, there = room(nodes, gpus_per_worker), in_words(nodes)
+    fit, there = room(nodes, gpus_per_worker), machines_in_words(nodes)
     if workers <= fit:
         return
     if room(nodes, 0.0) < workers:
@@ -85,7 +85,7 @@ def _require_room(nodes: Sequence[Node], workers: int, gpus_per_worker: float) -
     )
 
 
-def in_words(nodes: Sequence[Node]) -> str:
+def machines_in_words(nodes: Sequence[Node]) -> str:
     """``2 machines: a (4 CPU, 1 GPU), b (4 CPU)``."""
     each = [f"{n.name} ({n.cpus:g} CPU{f', {n.gpus:g} GPU' if n.gpus else ''})" for n in nodes]
     more = f" and {len(each) - 6} more" if len(each) > 6 else ""
@@ -149,7 +149,7 @@ class Places:
         return handle
 
 
-def reserve(num: int, gpus: float, there: Sequence[Node]) -> Places:
+def reserve_places(num: int, gpus: float, there: Sequence[Node]) -> Places:
     """Room for every place. ``RuntimeFailure`` where others use it: it says what is there, what is free, what was asked."""
     group = placement_group([{"CPU": 1.0} | ({"GPU": gpus} if gpus else {})] * num, strategy="PACK")
     if not group.wait(SECONDS_TO_PLACE):
@@ -157,7 +157,7 @@ def reserve(num: int, gpus: float, there: Sequence[Node]) -> Places:
         each = "1 CPU" + (f" and {gpus:g} GPU" if gpus else "")
         left = ray.available_resources()
         raise RuntimeFailure(
-            f"{num} workers with {each} each find no room: there is {in_words(there)}, and others use it, free now: "
+            f"{num} workers with {each} each find no room: there is {machines_in_words(there)}, and others use it, free now: "
             f"{left.get('CPU', 0.0):g} CPU and {left.get('GPU', 0.0):g} GPU; wait for them, or ask for fewer workers "
             "(runtime.workers)"
         )

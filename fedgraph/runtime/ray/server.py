@@ -92,7 +92,7 @@ class Server(Actor):
 
     @ray.method(concurrency_group="trainings")
     def train(self, function: Function, path: Path, *args: object) -> Any:
-        """``function(clients, *args)``: all rounds of one training (``federation.rounds.advance``)."""
+        """``function(clients, *args)``: all rounds of one training (``federation.rounds.advance_rounds``)."""
         leads = _Leads(self._clients, self._tally, path, self._computes, self._meters)
         with self._tally.training(path), leads.computing():
             self._alone()

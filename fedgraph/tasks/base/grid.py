@@ -23,7 +23,7 @@ Formerly = Says(formerly="settings")
 
 
 def _of_other_names(methods: list[Spec]) -> list[Spec]:
-    require_distinct("the row", [f"{spec.get('method')} · {variant(spec)}" for spec in methods])
+    require_distinct("the row", [f"{spec.get('method')} · {row_label(spec)}" for spec in methods])
     return methods
 
 
@@ -67,7 +67,7 @@ def cells_in(world: World, entry: int, spec: Spec, seed: int, epsilons: Sequence
              context: Context) -> list[Cell]:  # fmt: skip
     """The cells of one row in one world: its budgets, and the readings under which its noise is chosen."""
     budgets = [np.inf] if unprotected(spec) else [float(e) for e in spec.get("epsilons", epsilons)]
-    named = (context.label, context.dataset, spec["method"], variant(spec), world)
+    named = (context.label, context.dataset, spec["method"], row_label(spec), world)
     read = [(e, reading) for e in budgets for reading in (readings if np.isfinite(e) else ["none"])]
     return [Cell(*named, epsilon, reading, seed, entry) for epsilon, reading in read]
 
@@ -96,7 +96,7 @@ def never_private(spec: Spec) -> bool:
     return kinds.method(spec["method"]).OFFERS.never_private
 
 
-def variant(spec: Spec) -> str:
+def row_label(spec: Spec) -> str:
     """The label of a method's row: ``label`` if given, else its model or the like."""
     name = spec.get("label") or spec.get("model") or spec.get("variant")
     return str(name or ("chosen" if "select" in spec else "default"))

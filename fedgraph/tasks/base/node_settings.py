@@ -110,7 +110,7 @@ class Params(Settings):
     @model_validator(mode="after")
     def _chooses_where_it_is_priced(self) -> Params:
         for spec in (spec for spec in self.methods if "select" in spec):
-            name, trusted = grid.variant(spec), grid.trusted_in(spec, self.trust)
+            name, trusted = grid.row_label(spec), grid.trusted_in(spec, self.trust)
             if trusted != [Trust.CURATOR]:
                 said = ", ".join(one.value for one in trusted)
                 raise ValueError(

@@ -33,7 +33,7 @@ from fedgraph.worlds.dealt import DealtWorld
 from fedgraph.worlds.world import trusting
 
 
-def looked_up(made: Plan, partition: Partition) -> Guarantee:
+def guarantee_looked_up(made: Plan, partition: Partition) -> Guarantee:
     """The plan's guarantee with every promise beside what the data are.
 
     Degrees are those of each client's graph as it is given, before any cut.
@@ -84,13 +84,13 @@ class Settled:
         )
 
 
-def settled(made: Plan, partition: Partition, outcome: rounds.Outcome) -> Settled:
+def settled_price(made: Plan, partition: Partition, outcome: rounds.Outcome) -> Settled:
     """The price of what was released, every promise looked up in ``partition``."""
-    guarantee = looked_up(made, partition)
+    guarantee = guarantee_looked_up(made, partition)
     return Settled(made, outcome, guarantee, settle(guarantee, outcome.releases))
 
 
-def unreleased(
+def price_without_release(
     cell: Cell, protection: Protection, delta: float, metrics: dict[str, float], facts: Facts, *, from_sizes: bool
 ) -> Outcome:
     """Of a row that releases nothing: it reads public sizes alone (``from_sizes``; ε = 0), or raw data (ε = ∞)."""
@@ -116,7 +116,7 @@ class Trained(Settled):
 
 def disjoint_clients(held: Graph, partition: Spec, cell: Cell, context: Context) -> Partition:
     """The clients of the cell's seed. ``ScenarioError`` where two of them would hold the same node."""
-    offers, settings = base.chosen(partition)
+    offers, settings = base.chosen_partition(partition)
     found = offers.split(held, settings, seeds.generator(context.root, "partition", context.dataset, cell.seed))
     if not found.disjoint:
         raise ScenarioError(f"{cell.task} needs disjoint clients; partition {partition['partition']!r} overlaps")
@@ -132,9 +132,11 @@ def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: 
         )
 
 
-def planned(method: kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, setting: protocols.Setting) -> Plan:
+def planned_training_run(
+    method: kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, setting: protocols.Setting
+) -> Plan:
     """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
-    made = column_ranks.before(functools.partial(method.plan, settings, facts), facts, budget)
+    made = column_ranks.plan_with_counts(functools.partial(method.plan, settings, facts), facts, budget)
     return replace(made, notes=(*made.notes, *setting.said))
 
 
@@ -161,7 +163,7 @@ def train(
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
     counted: tuple[Line, ...] = ()
-    first = column_ranks.counting(made)
+    first = column_ranks.plan_of_counts(made)
     if first is not None:
         ranked = rounds.run(context.runtime, shared, first, context.root, path, common, *progress)
         world, counted = world.scaled(ranked.state.memory), ranked.releases
@@ -176,4 +178,4 @@ def train(
     if first is not None:
         context.runtime.forget(shared)
     outcome = replace(outcome, releases=(*counted, *outcome.releases))
-    return Trained(**vars(settled(made, world.partition, outcome)), world=world)
+    return Trained(**vars(settled_price(made, world.partition, outcome)), world=world)

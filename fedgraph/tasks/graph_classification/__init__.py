@@ -35,10 +35,10 @@ from fedgraph.tasks.base.graphs import graph_distances as raw
 from fedgraph.tasks.base.graphs import graph_settings
 from fedgraph.tasks.base.graphs.graph_settings import COMPARE, FUSED, clear
 from fedgraph.tasks.base.graphs.graph_settings import Row as ROW
-from fedgraph.tasks.base.graphs.pairwise import asked_pairs, kept_pairs, verified
+from fedgraph.tasks.base.graphs.pairwise import asked_pairs, kept_pairs, verified_pairs
 from fedgraph.tasks.base.offers import of_method
 from fedgraph.tasks.graph_classification import models as graph_models
-from fedgraph.tasks.graph_classification.models import judge
+from fedgraph.tasks.graph_classification.models import judge_embeddings
 from fedgraph.tasks.graph_classification.settings import Params
 from fedgraph.types import GraphCollection, Partition
 from fedgraph.worlds.world import JOINED
@@ -176,14 +176,14 @@ def _released(
         options = params.options(params.alpha if FUSED in own else None)
         distances, asked = asked_pairs(spaces, options, context, split, params.only_nearest)
         drawn = seeds.generator(context.root, *cell.path, "verify")
-        asked = replace(asked, verified=verified(spaces, options, params.verify, drawn, context))
+        asked = replace(asked, verified=verified_pairs(spaces, options, params.verify, drawn, context))
         metrics = _judged(params, cell, context, distances, split)
         if params.only_nearest is None:
             metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
-        metrics |= graph_models.answered(made, trained.state, dealt, collection, split, params.tuned_on_test)
+        metrics |= graph_models.model_accuracy(made, trained.state, dealt, collection, split, params.tuned_on_test)
     measured = canary_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
-    return training.settled(made, dealt.partition, trained).as_outcome(
+    return training.settled_price(made, dealt.partition, trained).as_outcome(
         cell,
         metrics | measured.metrics,
         replace(
@@ -204,7 +204,7 @@ def _released(
 def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray, split: Split) -> dict[str, float]:
     rng = seeds.generator(context.root, *cell.path, "svm")
     labels_of = _collection(params, context).labels
-    return dict(context.runtime.on_server(judge, distances, labels_of, split, rng, params))
+    return dict(context.runtime.on_server(judge_embeddings, distances, labels_of, split, rng, params))
 
 
 def _unreleased(
@@ -213,7 +213,7 @@ def _unreleased(
     """A row without a protected release: public sizes, or raw data that nobody may see (then ε = ∞)."""
     public = cell.method in (raw.SIZE, raw.CONSTANT)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
-    return training.unreleased(cell, protection, params.delta, metrics, facts, from_sizes=public)
+    return training.price_without_release(cell, protection, params.delta, metrics, facts, from_sizes=public)
 
 
 def _facts(params: Params, context: Context, dealt: collections.Dealt, split: Split) -> GraphClassificationFacts:
@@ -224,7 +224,7 @@ def _facts(params: Params, context: Context, dealt: collections.Dealt, split: Sp
 def _dealt(params: Params, seed: int, context: Context, on_nodes: bool = False) -> tuple[Split, collections.Dealt]:
     def make() -> tuple[Split, collections.Dealt]:
         collection = _collection(params, context)
-        offers, settings = base.chosen(params.partition)
+        offers, settings = base.chosen_partition(params.partition)
         if offers.deal is None:
             raise ScenarioError(f"graph_classification deals whole graphs; partition {params.partition['partition']!r} cannot")
         rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)

@@ -32,7 +32,7 @@ def in_order(received: list[np.ndarray | None], dealt: collections.Dealt, width:
     return found
 
 
-def answered(
+def model_accuracy(
     made: Plan[Any, Embedding],
     state: State[Received],
     dealt: collections.Dealt,
@@ -109,7 +109,7 @@ def with_bounds(
     )
 
 
-def judge(
+def judge_embeddings(
     distances: np.ndarray, labels: np.ndarray, split: classify.Split, rng: np.random.Generator, how: Params
 ) -> dict[str, float]:
     """``accuracy`` and ``macro_f1`` of the SVM on exp(−γD), its settings, ``knn<k>``, and the majority share of the test rows.

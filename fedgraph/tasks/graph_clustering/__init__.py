@@ -163,7 +163,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         found = compare.discrepancies(spaces, options, how_many, cell, context)
 
     measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)
-    done = training.settled(made, partition, trained)
+    done = training.settled_price(made, partition, trained)
     embedding = done.settled.paths["embedding"]
     rng = seeds.generator(context.root, *cell.path, "map")
     places = None if cell.seed else cluster.mds(found.distances) if params.map == "mds" else cluster.tsne(found.distances, rng)
@@ -228,7 +228,7 @@ def _unreleased(params: Params, cell: Cell, context: Context, partition: Partiti
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
     metrics, delta = _scores(params, cell, context, truth, found), 1.0 / graph_of(params, context).num_nodes
-    return training.unreleased(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
+    return training.price_without_release(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
 
 
 def _facts(partition: Partition, found: Found) -> GraphClusteringFacts:

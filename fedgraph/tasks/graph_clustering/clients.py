@@ -58,7 +58,7 @@ def partition_of(params: Params, seed: int, context: Context) -> Partition:
     def make() -> Partition:
         if collection is not None:
             return _one_each(collection)
-        offers, settings = base.chosen(params.partition)
+        offers, settings = base.chosen_partition(params.partition)
         rng = seeds.generator(context.root, "partition", context.label, context.dataset, seed)
         found = offers.split(graph_of(params, context), settings, rng)
         if any(s.center is None for s in found.subgraphs):

@@ -22,7 +22,7 @@ from fedgraph.comparison.solving import Barycentres, LocalMinima, SolverFacts
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.tasks.base.graphs.graph_distances import in_medians
 from fedgraph.tasks.base.graphs.graph_settings import KICKS, RESTARTS
-from fedgraph.tasks.base.graphs.pairwise import all_pairs, verified
+from fedgraph.tasks.base.graphs.pairwise import all_pairs, verified_pairs
 
 Compare = Literal["gw", "fgw", "mean", "histogram"]
 OF_VECTORS = ("mean", "histogram")
@@ -45,7 +45,7 @@ class Clustering:
 @dataclass(frozen=True, eq=False)
 class Found:
     """distances: float64 [graphs, graphs]. labels: int64 [graphs], the clusters. facts: of the solver. pictured:
-    ``matched``.
+    ``matched_largest``.
     """
 
     distances: np.ndarray
@@ -70,17 +70,17 @@ def discrepancies(
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.on_server(_kmeans, tuple(made), options, how_many, rng, distances)
     sample = seeds.generator(context.root, *cell.path, "minima")
-    checked = verified(made, options, how_many.verify, seeds.generator(context.root, *cell.path, "verify"), context)
+    checked = verified_pairs(made, options, how_many.verify, seeds.generator(context.root, *cell.path, "verify"), context)
     centres = None
     if checked is not None and options.alpha is None:
         centres = context.runtime.on_server(_verified_barycentres, tuple(made), found.labels)
-    minima = variation(made, options, sample)
-    pictured = {} if cell.seed else context.runtime.on_server(matched, tuple(made), options)
+    minima = minima_variation(made, options, sample)
+    pictured = {} if cell.seed else context.runtime.on_server(matched_largest, tuple(made), options)
     facts = replace(solved, minima=minima, verified=checked, barycentres=centres)
     return Found(distances, found.labels, facts, pictured)
 
 
-def matched(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
+def matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
     """What Gromov-Wasserstein matched between the two largest clients, whose sizes are public, for a picture.
 
     matched: int64 [2], their numbers. coupling: float32 [n, m]. places_one, places_two: float32 [n, 2] and [m, 2], maps of
@@ -115,7 +115,9 @@ def _kmeans(
     )
 
 
-def variation(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator) -> LocalMinima | None:
+def minima_variation(
+    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator
+) -> LocalMinima | None:
     """Of a sample of pairs, the share where the careful search is lower than one descent, and by how much on average.
 
     None where there is no pair. Its ``drop`` is the mean of (one − best)/one over all sampled pairs.

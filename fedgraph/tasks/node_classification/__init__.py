@@ -79,8 +79,8 @@ def _plan_one(params: Params, cell: Cell, context: Context) -> Plan:
     known = world.clear_facts if grid.never_private(cell.among(params.methods)) else world.facts
     facts = attendance.with_answers(params.federation, known, cell, method)
     budget = params.budget(cell, setting.num_train)
-    made = training.planned(method, settings, facts, budget, setting)
-    made = attendance.possible(params.federation, attendance.noted(made), cell, context)
+    made = training.planned_training_run(method, settings, facts, budget, setting)
+    made = attendance.possible_plan(params.federation, attendance.plan_with_sampling_note(made), cell, context)
     return attendance.behind_masks(params.federation, made, budget, method)
 
 
@@ -91,12 +91,14 @@ def selecting_of(params: Params, cell: Cell, context: Context) -> selecting.Sele
         return None
     whole = _unscaled(params, cell, context)
     told = params.model_copy(update={"delta": params.budget(cell, whole.num_train).delta})
-    parts = selecting.judged(whole, params.protocol, seeds.generator(context.root, "judges", context.dataset, cell.seed))
+    parts = selecting.judges_and_trainers(
+        whole, params.protocol, seeds.generator(context.root, "judges", context.dataset, cell.seed)
+    )
     asked = Select.model_validate(given)
     return selecting.Selecting(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
 
 
-def spends(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
+def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
     """The cell's plan, and its guarantee with every promise looked up in the data: what a budget is charged before it runs.
 
     Raises ``ScenarioError`` where the cell would read private data beside its plan.
@@ -104,7 +106,7 @@ def spends(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarante
     if params.attack is not None or params.map:
         raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
     made = plan(params, cell, context)
-    return made, training.looked_up(made, _partition(params, cell, context))
+    return made, training.guarantee_looked_up(made, _partition(params, cell, context))
 
 
 def train(params: Params, cell: Cell, context: Context) -> training.Trained:
@@ -115,7 +117,7 @@ def train(params: Params, cell: Cell, context: Context) -> training.Trained:
 
 def _train_one(params: Params, cell: Cell, context: Context) -> training.Trained:
     made, world = plan(params, cell, context), dealt_world(params, cell, context)
-    who = attendance.drawn(params.federation, made, cell, context)
+    who = attendance.drawn_attendance(params.federation, made, cell, context)
     masks, keep = attendance.masks_of(params.federation, made), pictures.curve_rounds(params.curve, made)
     key = _partition_key(params, cell)
     return training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=keep)
@@ -125,7 +127,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train, count, test."""
     done, method = train(params, cell, context), _method(params, cell)[0]
     made, setting, partition = done.plan, done.world.setting, done.world.partition
-    who = attendance.drawn(params.federation, made, cell, context)
+    who = attendance.drawn_attendance(params.federation, made, cell, context)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = protocols.question(setting, made, lambda: settled.epsilon)
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
@@ -171,7 +173,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         notes=(
             *measures.too_few(setting.truth),
             *((f"The promise is broken: {broken}",) if broken else ()),
-            *((selecting.sentence(done.choice, settled.epsilon),) if done.choice else ()),
+            *((selecting.selection_sentence(done.choice, settled.epsilon),) if done.choice else ()),
             *made.notes,
             *trained.notes,
             *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ()),
@@ -292,5 +294,5 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
 
 
 TASK: TaskOffers[Params] = TaskOffers(
-    row_keys=ROW, refuses=refuses, alone=alone, models=Models(Params, spends, give_setting, train), clients=clients
+    row_keys=ROW, refuses=refuses, alone=alone, models=Models(Params, priced_plan, give_setting, train), clients=clients
 )

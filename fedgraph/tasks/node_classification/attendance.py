@@ -13,8 +13,8 @@ from fedgraph.federation.participation import (
     Participation,
     attendance,
     buffered_attendance,
+    round_traffic,
     some_round,
-    traffic,
 )
 from fedgraph.federation.rounds import Outcome
 from fedgraph.federation.secure import plan as secure_plan
@@ -67,7 +67,7 @@ def with_answers(settings: Participation, facts: PublicFacts, cell: Cell, method
     return replace(facts, attendance=AttendanceRule(repr(settings), least, late))
 
 
-def noted(made: Plan) -> Plan:
+def plan_with_sampling_note(made: Plan) -> Plan:
     """The plan with a sentence on what sampling does not buy."""
     if made.facts.attendance.asynchronous:
         return replace(made, notes=(*made.notes, ONE_BY_ONE))
@@ -85,7 +85,7 @@ def behind_masks(settings: Participation, made: Plan, budget: Budget, method: ki
             "estimated before; give these columns bounds"
         )
     try:
-        return secure_plan.masked(made, budget, num_sent(made), settings.resolution)
+        return secure_plan.masked_plan(made, budget, num_sent(made), settings.resolution)
     except PrivacyError as error:
         raise ScenarioError(f"federation: {error}") from error
 
@@ -97,7 +97,7 @@ def masks_of(settings: Participation, made: Plan) -> Masks | None:
     return Masks(made.facts.colluders, made.facts.cohort, settings.drop_out)
 
 
-def drawn(settings: Participation, made: Plan, cell: Cell, context: Context) -> Attendance | None:
+def drawn_attendance(settings: Participation, made: Plan, cell: Cell, context: Context) -> Attendance | None:
     """Who answers in which round; None where everybody does."""
     if not made.facts.attendance.words:
         return None
@@ -109,7 +109,7 @@ def drawn(settings: Participation, made: Plan, cell: Cell, context: Context) -> 
     return attendance(settings, made.facts.sizes.num_clients, made.schedule.rounds, least, context.root, path)
 
 
-def possible(settings: Participation, made: Plan, cell: Cell, context: Context) -> Plan:
+def possible_plan(settings: Participation, made: Plan, cell: Cell, context: Context) -> Plan:
     """The plan as it is; ``ScenarioError`` where none of its rounds will have its answers, so that nothing would be trained."""
     if not made.facts.attendance.words or settings.mode == "asynchronous":
         return made
@@ -143,7 +143,7 @@ def facts_of(
     times = who
     if times is None and settings.compute_s:  # everybody answers, and each round waits for the slowest
         times = attendance(settings, num_clients, len(trained.sizes), 1, context.root, (cell.dataset, cell.seed))
-    went = traffic(trained.sizes, times.computed if times is not None else None)
+    went = round_traffic(trained.sizes, times.computed if times is not None else None)
     links = {name: link.words for name, link in LINKS.items()}
     return SentBytes(went.down, went.up, went.seconds, links, None if who is None else _partial(settings, who))
 

@@ -68,7 +68,7 @@ class Judges:
         return np.asarray((said == self.graph.labels[self.rows])[:, None], dtype=np.float64)
 
 
-def judged(setting: Setting, protocol: str, rng: np.random.Generator) -> tuple[Setting, Judges]:
+def judges_and_trainers(setting: Setting, protocol: str, rng: np.random.Generator) -> tuple[Setting, Judges]:
     """(what trains, who judges). rng: a public coin, so that who judges is public, as who trains is."""
     held = setting.held
     labelled = np.flatnonzero(held.labels >= 0)
@@ -227,7 +227,7 @@ def _require_priced(plans: list[Plan]) -> Mechanism:
     return Disclose("a score that reads what is released and public")
 
 
-def sentence(choice: Choice, epsilon: float) -> str:
+def selection_sentence(choice: Choice, epsilon: float) -> str:
     """For the report. epsilon: of all of it."""
     return (
         f"Settings chosen privately: {choice.words}, the best of a secret number of trainings ({choice.among:g} on average, "

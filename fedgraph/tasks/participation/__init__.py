@@ -185,7 +185,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             records += found.tuned(made, method, asked, done, own("weights"))
     if "federated" not in params.participations:
         records = [r for r in records if r.participation != "federated"]
-    return clients.outcome(cell, made, done, records, pooled, world, params.protocol, method)
+    return clients.participation_outcome(cell, made, done, records, pooled, world, params.protocol, method)
 
 
 def _run_alone(params: Params, cell: Cell, context: Context, federation: Federation) -> Outcome:
@@ -220,7 +220,9 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: Federat
     if "personalised" in params.participations and params.personalised in ("head", "both"):
         rng = seeds.generator(context.root, "personal", *cell.path)
         records += found.personal(scores, models.__getitem__, [np.inf] * len(models), clients.NOBODY, rng)
-    return clients.outcome(cell, made, together, records, {}, world, params.protocol, method, len(federation.names))
+    return clients.participation_outcome(
+        cell, made, together, records, {}, world, params.protocol, method, len(federation.names)
+    )
 
 
 def _dealt(params: Params, cell: Cell, federation: Federation, context: Context, client: int = 0) -> DealtWorld:
@@ -236,7 +238,7 @@ def _holding(params: Params, cell: Cell, context: Context, client: int = 0) -> H
 
 
 def _planned(params: Params, cell: Cell, federation: Federation, world: DealtWorld) -> Plan:
-    spec = next(s for s in params.methods if s["method"] == cell.method and grid.variant(s) == cell.variant)
+    spec = next(s for s in params.methods if s["method"] == cell.method and grid.row_label(s) == cell.variant)
     method = kinds.classifier(cell.method)
     training.require_answers(world.setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
@@ -248,7 +250,7 @@ def _planned(params: Params, cell: Cell, federation: Federation, world: DealtWor
         )
     facts = world.clear_facts if grid.never_private(spec) else world.facts
     settings, budget = method.Params(**of_method(spec, ROW)), params.budget(cell, federation.setting.num_train)
-    made = training.planned(method, settings, facts, budget, world.setting)
+    made = training.planned_training_run(method, settings, facts, budget, world.setting)
     if not params.client_epsilons or not cell.world.joined or not np.isfinite(cell.epsilon):
         return made
     own = {clients.number_of_client(n, federation.names, "client_epsilons"): e for n, e in params.client_epsilons.items()}
@@ -271,7 +273,9 @@ def _federation(params: Params, seed: int, context: Context) -> Federation:
         raise ScenarioError(f"{context.dataset} is a collection of graphs; participation needs one graph with owners")
 
     def owned() -> tuple[Graph, Partition]:
-        return clients.owned(graph, params.partition, seeds.generator(context.root, "partition", context.dataset, "owners"))
+        return clients.graph_with_owners(
+            graph, params.partition, seeds.generator(context.root, "partition", context.dataset, "owners")
+        )
 
     def make() -> Federation:
         whole, source = context.cached(("owned", context.dataset, node_classification.partition_key(params)), owned)

@@ -37,9 +37,9 @@ def number_of_client(name: str, names: Sequence[str], key: str) -> int:
     return list(names).index(name)
 
 
-def owned(graph: Graph, partition: Spec, rng: np.random.Generator) -> tuple[Graph, Partition]:
+def graph_with_owners(graph: Graph, partition: Spec, rng: np.random.Generator) -> tuple[Graph, Partition]:
     """(the graph whose nodes know their owner, how they were dealt)."""
-    offers, settings = base.chosen(partition)
+    offers, settings = base.chosen_partition(partition)
     found = offers.split(graph, settings, rng)
     if not found.disjoint:
         raise ScenarioError(f"participation needs clients that share no node; partition {partition['partition']!r} overlaps")
@@ -130,11 +130,11 @@ class Found:
             rows, own = federation.asked_of(client), self.scaled(client, share.graph)
             if federation.same:
                 mine = own_models.inputs(own, measures.probabilities(scores[share.nodes]))
-                after[rows] = own_models.fitted(mine, own.labels, rng).scores(mine)
+                after[rows] = own_models.fitted_head(mine, own.labels, rng).scores(mine)
             elif rows.size:
                 mine, labels = _as_asked(own, rows.size, answers(client), rng)
                 then = own_models.inputs(self.scaled(client, asked.induced(rows)), measures.probabilities(scores[rows]))
-                after[rows] = own_models.fitted(mine, labels, rng).scores(then)
+                after[rows] = own_models.fitted_head(mine, labels, rng).scores(then)
         return self.records_of_all("personalised", after, prices, toward)
 
     def tuned(
@@ -191,7 +191,7 @@ def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generato
     return own_models.stack_inputs(seen), np.concatenate([p.labels for p in parts])
 
 
-def outcome(
+def participation_outcome(
     cell: Cell,
     made: Plan,
     done: Trained,

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from fedgraph import data
 from fedgraph.data.own import graph_folders
 from fedgraph.data.own.edge_columns import EdgeRules
-from fedgraph.data.own.objects import graphs_of
+from fedgraph.data.own.objects import graphs_from_objects
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
@@ -114,7 +114,7 @@ def test_every_layout_gives_the_same_graphs(layout: str, tmp_path: Path) -> None
 
 
 def test_lists_in_memory_give_the_same_graphs() -> None:
-    require_same(graphs_of(networks(), "mine", EdgeRules()))
+    require_same(graphs_from_objects(networks(), "mine", EdgeRules()))
     given = [
         Data(
             x=torch.tensor([g.nodes[n]["x"] for n in sorted(g)]),
@@ -123,7 +123,7 @@ def test_lists_in_memory_give_the_same_graphs() -> None:
         )
         for g in networks()
     ]
-    require_same(graphs_of(given, "mine", EdgeRules()))
+    require_same(graphs_from_objects(given, "mine", EdgeRules()))
 
 
 def test_without_columns_there_are_no_features_and_without_a_label_no_graph(tmp_path: Path) -> None:
@@ -292,4 +292,4 @@ def test_faults_of_a_list_name_the_graph(change: object, says: str) -> None:
     graphs = networks()
     change(graphs)  # type: ignore[operator]
     with pytest.raises(DataError, match=says):
-        graphs_of(graphs, "mine", EdgeRules())
+        graphs_from_objects(graphs, "mine", EdgeRules())

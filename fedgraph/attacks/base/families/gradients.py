@@ -42,7 +42,7 @@ def cases() -> Iterator[Case]:
     present, absent = release(_sum(True), _sum(False))
     sound = Case("neighbour-gradients", relation, claim, present, absent, gaussian(), runs=RUNS)
     yield sound
-    with mock.patch.object(neighbour_rows, "within", lambda layout, vector, bound: vector):
+    with mock.patch.object(neighbour_rows, "neighbour_weights", lambda layout, vector, bound: vector):
         yield sound.broken("parameters not projected", *release(_sum(True), _sum(False)))
 
 

@@ -112,7 +112,7 @@ def _held_by_the_server(job: Job, here: streams.Situation, present: bool, round_
     hidden = {message.first: message.released[streams.SUM].value for message in messages}
     answers = masked.answer(every, job, round_, 1, board, letters)
     total = np.asarray(np.sum(list(hidden.values()), axis=0, dtype=np.uint32))
-    opened = unmasking.unmasked(now, round_, {streams.SUM: total}, board, [answers], BITS)[streams.SUM]
+    opened = unmasking.unmasked_sums(now, round_, {streams.SUM: total}, board, [answers], BITS)[streams.SUM]
     return Round(now, board, letters, answers, hidden, _signed(opened))
 
 
@@ -137,7 +137,7 @@ def _read(job: Job, first: Round, second: Round) -> np.ndarray:
         if mask:
             keys.add_stream(opened, seed, 0, streams.SUM, BITS, -1)
             for other in first.now.near[0]:
-                agreed = keys.agreed(keys.private(mask), first.board[other][0])
+                agreed = keys.agreed_secret(keys.private_key(mask), first.board[other][0])
                 keys.add_stream(opened, agreed, 0, streams.SUM, BITS, -1 if other > 0 else 1)
         if np.abs(_signed(opened)).max() < 2.0 ** (BITS - 8):
             return _signed(opened)
@@ -148,14 +148,14 @@ def _read(job: Job, first: Round, second: Round) -> np.ndarray:
 
 def _opened_letters(job: Job, first: Round) -> list[tuple[int, int, int]]:
     """(place, share of the mask key, share of the seed) of client 0, from its letters, with a letter key of public seed 0."""
-    own = keys.private(seeds.generator(0, *job.stream, "letters", 0, job.fingerprint).bytes(32))
-    if keys.public(own) != first.board[0][1]:
+    own = keys.private_key(seeds.generator(0, *job.stream, "letters", 0, job.fingerprint).bytes(32))
+    if keys.public_key(own) != first.board[0][1]:
         return []
     found = []
     for other in first.now.near[0]:
-        channel = keys.channel(keys.agreed(own, first.board[other][1]))
+        channel = keys.letter_channel(keys.agreed_secret(own, first.board[other][1]))
         letter = dict(first.letters[other])[0]
-        text, cut = keys.opened(channel, 0, 0, other, letter), keys.SHARE_BYTES
+        text, cut = keys.opened_letter(channel, 0, 0, other, letter), keys.SHARE_BYTES
         found.append((first.now.near[0].index(other) + 1, int.from_bytes(text[:cut], "big"), int.from_bytes(text[cut:], "big")))
     return found
 

@@ -15,7 +15,7 @@ from fedgraph.errors import DataError
 from fedgraph.learning.layers import small_graphs
 from fedgraph.learning.layers.models import on_device
 from fedgraph.learning.optimisers.descents import adam
-from fedgraph.partition.ego import reach
+from fedgraph.partition.ego import nodes_within_hops
 from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.types import Graph, GraphCollection
@@ -102,7 +102,7 @@ class Sampled(Settings):
             for centre in rng.permutation(data.num_nodes):
                 if len(found) == count:
                     break
-                members = reach(data.adjacency, int(centre), self.hops)
+                members = nodes_within_hops(data.adjacency, int(centre), self.hops)
                 if self.min_nodes <= members.size <= self.max_nodes:
                     found.append(data.induced(members))
                     labels.append(int(data.labels[centre]))

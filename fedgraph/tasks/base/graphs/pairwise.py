@@ -188,7 +188,7 @@ def _solver(
         context.runtime.forget(handle)
 
 
-def verified(
+def verified_pairs(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, num: int, rng: np.random.Generator, context: Context
 ) -> Agreement | None:
     """``num`` pairs, drawn by ``rng``, solved by our solver and by POT in the server's processes (``agreement``)."""
@@ -198,7 +198,7 @@ def verified(
         return None
     handle = context.runtime.share(f"spaces:{id(spaces)}", spaces)
     chunks = [which[i : i + PAIRS_TO_VERIFY] for i in range(0, len(which), PAIRS_TO_VERIFY)]
-    found = list(context.runtime.map(agreement.verify, chunks, handle, options))
+    found = list(context.runtime.map(agreement.verify_against_pot, chunks, handle, options))
     context.runtime.forget(handle)
     return agreement.add_agreements(found)
 
