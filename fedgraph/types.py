@@ -102,6 +102,7 @@ class Graph:
     list of codes), or their weights (TF-IDF), were computed from the rows of all nodes. nodes_from_edges: which nodes there are
     was computed from the edges (the largest component). These three have no default: a reader of data has to say them.
     columns: which of them are on a scale of their own; None where all are on one scale, as published data are.
+    edge_owners: symmetric CSR [n, n] each, 1 + the number of an owner of that edge; as many as the edge with most owners needs.
 
     Raises ``DataError`` when the parts contradict each other or hold NaN / infinity.
     """
@@ -121,6 +122,7 @@ class Graph:
     validation: np.ndarray | None = None
     names: Names = Names()
     columns: Columns | None = None
+    edge_owners: tuple[sp.csr_array, ...] = ()
 
     def __post_init__(self) -> None:
         n = self.adjacency.shape[0]
@@ -180,6 +182,7 @@ class Graph:
             masks=(),
             validation=None if self.validation is None else self.validation[nodes],
             names=replace(self.names, ids=tuple(self.names.ids[node] for node in nodes) if self.names.ids else ()),
+            edge_owners=tuple(sp.csr_array(owners[nodes][:, nodes]) for owners in self.edge_owners),
         )
 
 

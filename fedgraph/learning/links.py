@@ -43,6 +43,31 @@ def adjacency_of(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
     return found
 
 
+def owners_of(graph: Graph, pairs: np.ndarray) -> np.ndarray:
+    """int64 [m, k], the owners of the edges ``pairs``; −1 where there is no further one. k is 0 where the data name none."""
+    columns = [np.asarray(owners[pairs[:, 0], pairs[:, 1]]).ravel().astype(np.int64) - 1 for owners in graph.edge_owners]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(pairs), 0), dtype=np.int64)
+
+
+def owned_by(ends: np.ndarray, owners: np.ndarray, num_nodes: int) -> tuple[sp.csr_array, ...]:
+    """``Graph.edge_owners`` of records: whoever owns one of a pair's records owns the pair.
+
+    Args:
+        ends: int64 [r, 2], the two nodes of each record, in any order; pairs may repeat.
+        owners: int64 [r] ≥ 0.
+        num_nodes: n.
+    """
+    found = np.unique(np.column_stack([np.sort(ends, axis=1), owners]), axis=0)
+    _, first, which = np.unique(found[:, :2], axis=0, return_index=True, return_inverse=True)
+    place = np.arange(len(found)) - first[which.ravel()]  # the how-manieth owner of its pair
+    layers = []
+    for layer in range(int(place.max(initial=-1)) + 1):
+        one, two, owner = found[place == layer].T
+        at = (np.concatenate([one, two]), np.concatenate([two, one]))
+        layers.append(sp.csr_array((np.concatenate([owner, owner]) + 1, at), shape=(num_nodes, num_nodes)))
+    return tuple(layers)
+
+
 def random_pairs(num_nodes: int, count: int, rng: np.random.Generator, without: sp.csr_array | None = None) -> np.ndarray:
     """int64 [count, 2], drawn uniformly from all pairs of different nodes (with replacement); never an edge of ``without``."""
     drawn = np.zeros((0, 2), dtype=np.int64)
@@ -167,16 +192,20 @@ class Scale:
         return np.asarray(rows * np.minimum(1.0, LONGEST / np.maximum(lengths, 1e-12)))
 
 
-def fisher_direction(known: np.ndarray, sums: np.ndarray) -> np.ndarray:
+def fisher_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> np.ndarray:
     """float64 [d], Fisher's direction between edges and random pairs.
 
     Args:
         known: [q, d] of random pairs, scaled (``Scale``).
         sums: [1 + d], noisy: how many edges there are, and the sum of their scaled rows.
+        std: of the noise in each sum; a difference is drawn towards zero by its share of noise (James and Stein 1961).
     """
     own = Scale.of_random(known)
     rows = (known - own.centre) / own.spread
     away = (sums[1:] / max(float(sums[0]), 1.0) - own.centre) / own.spread
+    if std:
+        noise = np.square(std / max(float(sums[0]), 1.0) / own.spread)
+        away = away * np.maximum(0.0, 1.0 - noise / np.maximum(np.square(away), 1e-300))
     alike = rows.T @ rows / max(1, len(rows)) + RIDGE * np.eye(known.shape[1])
     return np.asarray(np.linalg.solve(alike, away) / own.spread)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import events, neighbour_sums, private_counts
+from fedgraph.privacy import events, neighbour_sums, owned_rows, private_counts
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms import edge_mechanisms, integer_shares, local_bits, noise
@@ -97,6 +97,8 @@ def least_change(place: Place, relation: Relation) -> float:
         if bound.cap is not None:
             return bound.cap.sensitivity_l2(relation.replaces)
         return neighbour_sums.sensitivity(relation, promised, rows_released=False)
+    if isinstance(bound, owned_rows.OwnedRows):
+        return bound.sensitivity_l2(relation)
     if isinstance(bound, private_counts.MeetingCounts):
         return bound.change(relation)
     if isinstance(bound, private_counts.ColumnCounts):

@@ -30,6 +30,7 @@ class Unit(str, Enum):
     EDGE = "edge"
     NODE = "node"
     GRAPH = "graph"
+    ENTITY = "entity"
 
 
 class Relation(Worded):
@@ -39,16 +40,23 @@ class Relation(Worded):
     EDGE_DIRECTED = "edge-directed"
     NODE_ZERO_OUT = "node-zero-out"
     NODE_REPLACE = "node-replace"
+    NODE_LINKS = "node-links"
     GRAPH_REPLACE = "graph-replace"
+    ENTITY_LINKS = "entity-links"
 
     @property
     def unit(self) -> Unit:
         return Unit(self.value.split("-")[0])
 
     @property
+    def links_alone(self) -> bool:
+        """Whether only edges are private: who exists, features and labels are public."""
+        return self.unit is Unit.EDGE or self in (Relation.NODE_LINKS, Relation.ENTITY_LINKS)
+
+    @property
     def protects_labels(self) -> bool:
-        """Whether a label is private; at edge level it is public."""
-        return self.unit is not Unit.EDGE
+        """Whether a label is private; where edges alone are, it is public."""
+        return not self.links_alone
 
     @property
     def replaces(self) -> bool:
@@ -174,12 +182,13 @@ class Protection:
             )
         if self.viewer is Viewer.WORLD and Assumption.SAMPLE_SECRET in have:
             raise PrivacyError("with no trusted party each node would have to hide from itself whether it was sampled")
-        if self.unit is Unit.EDGE and Assumption.MODEL_GIVEN not in have and Assumption.FEATURES_LABELS_PUBLIC not in have:
+        given = {Assumption.MODEL_GIVEN, Assumption.FEATURES_LABELS_PUBLIC} & have
+        if self.relation.links_alone and not given:
             raise PrivacyError(
                 "edge-level privacy says nothing about features and labels: assume features-labels-public, "
                 "or choose a node-level relation"
             )
-        if self.unit is Unit.NODE and Assumption.FEATURES_LABELS_PUBLIC in have:
+        if self.unit is Unit.NODE and not self.relation.links_alone and Assumption.FEATURES_LABELS_PUBLIC in have:
             raise PrivacyError(
                 "node-level privacy protects features and labels: drop features-labels-public or use an edge level"
             )

@@ -19,7 +19,7 @@ from fedgraph.report.report_rows import Row, rounded, rounded_up
 from fedgraph.report.scores import METRICS, Best, Score, score_by_second_metric, score_rows
 from fedgraph.report.sections import named_attacks
 
-UNITS = ("edge", "node", "client", "graph")
+UNITS = ("edge", "node", "entity", "client", "graph")
 
 
 @dataclass(frozen=True)

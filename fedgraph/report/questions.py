@@ -17,6 +17,7 @@ CLASSIFY = {
 UNIT_WORDS = {
     "edge": "Edge level: only who is linked to whom is private",
     "node": "Node level: one node with its features, label and edges is private",
+    "entity": "Entity level: all edges that one owner has a part in are private",
     "client": "Client level: all that one client holds is private",
     "graph": "Graph level: all that is in one whole graph is private",
 }
@@ -83,6 +84,10 @@ def explain_units(units: Sequence[str], picked: Sequence[Score]) -> str:
     said = [UNIT_WORDS[unit] for unit in units if unit in UNIT_WORDS]
     open_edges = sorted({score.short for score in picked if edges_public(score)})
     said += [f"With {', '.join(open_edges)}, edges are public: only features and label are protected"] if open_edges else []
+    known = sorted(
+        {s.short for s in picked if s.unit == "node" and Assumption.FEATURES_LABELS_PUBLIC in s.row.protection.assumptions}
+    )
+    said += [f"With {', '.join(known)}, features and labels are public: all edges of a node are protected"] if known else []
     return ". ".join([*said, "A smaller ε protects more: ε = 0 gives nothing away about the unit, ε = ∞ promises nothing."])
 
 

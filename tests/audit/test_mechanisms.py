@@ -31,6 +31,7 @@ NAMED_IN_THE_PLAN = [
     ("label-sets", "noise × ⅔"),
     ("desk-refusals", "NaN passed through"),
     ("log-cap-hop", "h twice as steep"),
+    ("owned-records", "noise × ⅔"),
     ("log-cap-hop", "cut with refill priced as √D"),
     ("gaussian-objective", "noise × ⅔"),
     ("gaussian-objective", "Ψ of one end for two"),

@@ -107,7 +107,7 @@ def test_methods_are_compared_where_their_offers_say() -> None:
         for t in api._by_unit([{"method": m} for m in plugins.names("methods")], {}, "auto", {})
     }
     links = set(kinds.names_offering(lambda offers: offers.kind == "linker"))
-    assert set(found["links"]) == links == {"link_clear", "link_hops"}
+    assert set(found["links"]) == links == {"link_clear", "link_hops", "link_owners"}
     edges = {name for name in plugins.names("methods") if not kinds.method(name).OFFERS.serves("inductive")} - links
     assert set(found["edge-level"]) == edges
     assert {name for name in edges if kinds.method(name).OFFERS.units == (Unit.EDGE,)} == {

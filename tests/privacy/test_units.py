@@ -22,6 +22,8 @@ SOUND = [
     Protection(Relation.EDGE_UNDIRECTED, Viewer.SERVER, (A.FEATURES_LABELS_PUBLIC, A.CUT_EDGES_SHARED)),
     Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (A.SIZES_PUBLIC, A.MODEL_GIVEN)),
     Protection(Relation.NODE_REPLACE, Viewer.WORLD, (A.MODEL_GIVEN,)),
+    Protection(Relation.NODE_LINKS, Viewer.SERVER, (A.FEATURES_LABELS_PUBLIC, A.CLIENTS_DISJOINT)),
+    Protection(Relation.ENTITY_LINKS, Viewer.CURATOR_TRUSTED, (A.FEATURES_LABELS_PUBLIC,)),
 ]
 
 NONSENSE = [
@@ -35,6 +37,8 @@ NONSENSE = [
     ((Relation.NODE_ZERO_OUT, Viewer.SERVER_SECURE_AGGREGATION, (A.IDEAL_SECURE_AGGREGATION, A.SEVERAL_COLLUDERS)), "number"),
     ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (), None, None, 2), "needs its number"),
     ((Relation.EDGE_UNDIRECTED, Viewer.SERVER, ()), "features and labels"),
+    ((Relation.NODE_LINKS, Viewer.SERVER, ()), "features and labels"),
+    ((Relation.ENTITY_LINKS, Viewer.SERVER, ()), "features and labels"),
     ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (A.CUT_EDGES_SHARED,)), "cut_edges: dropped"),
     ((Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (A.FEATURES_LABELS_PUBLIC, A.CUT_EDGES_SHARED)), "cut_edges: dropped"),
     ((Relation.NODE_REPLACE, Viewer.SERVER, (A.FEATURES_LABELS_PUBLIC,)), "node-level"),

@@ -73,7 +73,7 @@ def test_hidden_edges_are_held_by_nobody(library: Graph, monkeypatch: pytest.Mon
 def test_a_classifier_scores_no_pairs_and_a_linker_names_no_classes(library: Graph) -> None:
     asked = {"name": "x", "datasets": [{"name": "embedded/library"}]}
     task = {"trust": ["curator"], "epsilons": [1], "methods": [{"method": "gap_edge"}]}
-    with pytest.raises(ScenarioError, match=r"gives nodes a class.*scores pairs of nodes.*link_clear, link_hops"):
+    with pytest.raises(ScenarioError, match=r"gives nodes a class.*scores pairs of nodes.*link_clear, link_hops, link_owners"):
         fedgraph.run({**asked, "tasks": [{"task": "link_prediction", **task}]})
     with pytest.raises(ScenarioError, match="scores pairs of nodes"):
         fedgraph.run({**asked, "tasks": [{"task": "node_classification", **task, "methods": [{"method": "link_hops"}]}]})

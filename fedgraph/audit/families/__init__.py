@@ -1,6 +1,7 @@
 """The audited mechanisms, one file per family, each sound one followed by its broken twins.
 
-    sums         Gaussian sums (zero-out, replace, an edge), sums over neighbours under the log cap, counts of columns
+    sums         Gaussian sums (zero-out, replace, an edge), sums over neighbours under the log cap, counts of columns,
+                 records with owners
     answers      Laplace, randomised response, the multi-bit encoder, one-shot Gumbel top-k
     objectives   objective perturbation with Gaussian noise
     sampling     Poisson batches, fixed batches, rows that change, one-time samples

@@ -15,6 +15,11 @@ messages point one way, so that what the hub moves adds up over rows. The score 
 
 Worst case: the person is in a bin of every column, and the row that replaces it in another bin of each. The score is the noisy
 counts along that movement.
+
+**Records with owners**: all records of one person vanish (Δ = D·√d), whatever others own beside it.
+
+Worst case: a hub whose records say 1 in every column, and who is in more of them than count. The score is the noisy sum along
+what the hub moves.
 """
 
 import math
@@ -30,6 +35,7 @@ from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.neighbour_sums import log_cap, sensitivity
+from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.private_counts import ColumnCounts, column_sensitivity, on_line, positions, widest
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Relation
@@ -53,6 +59,7 @@ def cases() -> Iterator[Case]:
     yield from _millions(multiplier, claim)
     yield from _degrees()
     yield from _columns()
+    yield from _owners(multiplier, claim)
 
 
 def _zero_out(multiplier: float, claim: Claim) -> Iterator[Case]:
@@ -190,3 +197,22 @@ def _columns() -> Iterator[Case]:
         yield sound
         yield sound.broken("noise × ⅔", *release(right * 2 / 3))
         yield sound.broken("columns counted as one", *release(right / 3**0.5))
+
+
+def _owners(multiplier: float, claim: Claim) -> Iterator[Case]:
+    """30 records of a hub, of which five count, beside 30 of others."""
+    columns, records = 3, np.arange(30)
+    others = np.concatenate([np.full((30, columns), 0.5), np.column_stack([records + 1, records + 41])], axis=1)
+    own = np.concatenate([np.ones((30, columns)), np.column_stack([np.zeros(30), records + 1])], axis=1)
+    bound, everything = OwnedRows(5, columns), OwnedRows(60, columns)
+
+    def released(counted: OwnedRows, priced: float) -> tuple[Sampler, Sampler]:
+        with_, without = counted.enforce(np.concatenate([others, own])), counted.enforce(others)
+        return noisy(with_, multiplier * priced, with_ - without), noisy(without, multiplier * priced, with_ - without)
+
+    delta_2 = bound.sensitivity_l2(Relation.NODE_LINKS)
+    sound = Case("owned-records", Relation.NODE_LINKS.value, claim, *released(bound, delta_2), gaussian())
+    yield sound
+    yield sound.broken("noise × ⅔", *released(bound, delta_2 * 2 / 3))
+    yield sound.broken("one record priced, not all of a person's", *released(bound, math.sqrt(columns)))
+    yield sound.broken("nobody's records counted", *released(everything, delta_2))

@@ -1,0 +1,176 @@
+"""Links where all edges of a person are private: one noisy sum over edges, in which nobody counts more than D times.
+
+What is said of a pair is public: how alike its ends' features are (their cosine), and the products of their coordinates along
+a few directions of the features, each in units of random pairs and drawn into 0 … 1. Every client adds this up over its edges,
+with a 1 that counts them, and sends the sum with noise. The server turns it into Fisher's discriminant against random pairs,
+which cost nothing: they are drawn without looking at any edge. No negative is computed from an edge, so none has a price.
+
+**Guarantee.** ``unit: node``: all edges of one node. ``unit: entity``: all edges that one owner has a part in, as the data's
+owners say; edges may have several, and an owner may have edges of many nodes. Who exists, features and (entity level) which
+owner numbers there are is public. Each column of the sum is a largest weighed sum in which nobody counts more than D times, so
+one person changes it by at most D, whatever the graph is and however many owners a record has: Δ₂ = D·√columns
+(``privacy/owned_rows.py``, with the proof). A node is held by one client. An owner may have edges at all of them, so at entity
+level each client's release is priced as what all of them together tell of one owner: √clients times the noise where messages
+are seen, clients times where sums are. A score is computed from the released sum and public features, so any pair may be
+asked, and answers may be shown.
+
+**Why one sum and no steps.** The log-linear model of pairs has these sums as its sufficient statistic, so descent in T steps
+over the same pairs would pay √T times for what one release says. Entity-level clipping (Huang et al. 2025, arXiv:2506.08347)
+bounds a sum of gradients of coupled pairs in each step; here the bound is on the statistic itself.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from pydantic import Field
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
+from fedgraph.learning import links
+from fedgraph.methods import base
+from fedgraph.privacy.accounting import calibrate
+from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.events import Event, Gaussian, Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.owned_rows import OwnedRows
+from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
+from fedgraph.types import Subgraph
+
+REFERENCE = base.bibtex("kasiviswanathan2013node")
+
+RANDOM = 20_000  # random pairs that stand for pairs without an edge
+COSINE = 128  # directions of features that the cosine reads
+SPREADS = 2.0  # of random pairs, to either side, is what a column tells apart
+
+
+class Params(Settings):
+    """Settings of ``link_owners``."""
+
+    unit: Literal["node", "entity"] = Field("node", description="whose edges are private together: a node's, or an owner's")
+    limit: int = Field(20, ge=1, description="D: edges that one person counts for at most; a public guess of twice the usual")
+    width: int = Field(8, ge=0, description="directions of the features whose products are learnt from; 0: the cosine alone")
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """rows: float32 [n, ≤ 128], unit rows, for the cosine. few: float32 [n, ≤ width]. std: of the noise in the whole sum.
+
+    centre, spread: float64 [d], of what is said of random pairs. key: of the random pairs.
+    """
+
+    rows: np.ndarray
+    few: np.ndarray
+    centre: np.ndarray
+    spread: np.ndarray
+    key: int
+    std: float
+
+    def said_of(self, pairs: np.ndarray) -> np.ndarray:
+        """float64 [m, d] in 0 … 1, from public features alone."""
+        raw = _raw(self.rows, self.few, pairs)
+        return np.asarray(np.clip(0.5 + (raw - self.centre) / self.spread / (2 * SPREADS), 0.0, 1.0))
+
+    def random(self) -> np.ndarray:
+        """float64 [q, d], what is said of random pairs."""
+        return self.said_of(_random(len(self.rows), self.key))
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """direction: float64 [d], of the discriminant, once it is there."""
+
+    direction: np.ndarray | None = None
+
+
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
+    """The one sum, priced."""
+    attributes = facts.public.attributes
+    if attributes is None or not attributes.num_features:
+        raise ScenarioError("link_owners learns from public features, and there are none here: use it in task: link_prediction")
+    n, entity = facts.sizes.num_nodes, params.unit == "entity"
+    rows = links.public_rows(attributes.features, COSINE, n)
+    few = links.public_rows(attributes.features, params.width, n) if params.width else rows[:, :0]
+    few = few[:, : params.width]
+    scale = links.Scale.of_random(_raw(rows, few, _random(n, n)))
+    bound = OwnedRows(params.limit, 1 + scale.centre.size)
+    relation = Relation.ENTITY_LINKS if entity else Relation.NODE_LINKS
+    noise: tuple[Mechanism, Event] = (Disclose("no noise was asked for"), Unprotected("no noise"))
+    min_clients, whole = 1, 0.0
+    if budget.private:
+        multiplier = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+        change = bound.sensitivity_l2(relation) * (_holders(facts) if entity else 1.0)
+        std, min_clients = base.gradient_std(multiplier, change, facts)
+        noise, whole = (GaussianNoise(std), Gaussian(multiplier)), std * math.sqrt(facts.sizes.num_clients)
+    assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
+    return base.Plan(
+        method="link_owners",
+        params=params,
+        facts=facts,
+        guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False),
+        schedule=base.Schedule(1, (PlannedRelease("sum", bound, *noise, range(1)),), min_clients=min_clients),
+        made=Made(rows, few, scale.centre, scale.spread, n, whole),
+    )
+
+
+def _holders(facts: base.PublicFacts) -> float:
+    """By what more clients that hold edges of one owner move what the viewer sees, in units of one client's noise."""
+    clients = facts.sizes.num_clients
+    return float(clients) if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else math.sqrt(clients)
+
+
+def _raw(rows: np.ndarray, few: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """float64 [m, 1 + width]: cosine, and products of coordinates."""
+    one, two = pairs[:, 0], pairs[:, 1]
+    cosine = np.einsum("ij,ij->i", rows[one], rows[two])[:, None]
+    return np.concatenate([cosine, few[one] * few[two]], axis=1).astype(np.float64)
+
+
+def _random(num_nodes: int, key: int) -> np.ndarray:
+    return links.random_pairs(num_nodes, RANDOM, np.random.default_rng(key))
+
+
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    return base.State({}, Memory())
+
+
+def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
+    """float64 [m, 1 + d + k], the client's edges: a 1, what is said of them, and their owners."""
+    own = links.edges_of(subgraph.graph.adjacency)
+    ids = subgraph.nodes[own] if len(own) else own
+    owners = links.owners_of(subgraph.graph, own) if plan.params.unit == "entity" else ids
+    if not owners.shape[1]:
+        raise DataError(
+            f"{subgraph.graph.name}: no edge names an owner; unit: entity needs owners of edges, or write unit: node"
+        )
+    return np.concatenate([np.ones((len(own), 1)), plan.made.said_of(ids), owners], axis=1)
+
+
+def client(plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+    """The noisy sum over the client's edges."""
+    return {"sum": desk.release("sum", work)}
+
+
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
+    """The discriminant of all clients' sums against random pairs."""
+    each = inbox.each.get("sum")
+    total = np.asarray(np.sum(each, axis=0) if each else inbox.sums["sum"])
+    return base.State({}, Memory(links.fisher_direction(plan.made.random(), total, plan.made.std)))
+
+
+def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
+    """float64 [m], the discriminant of each pair: computed from the released sum and public features."""
+    if state.memory.direction is None:
+        raise RuntimeFailure("link_owners was asked for scores before its round")
+    return np.asarray(plan.made.said_of(pairs) @ state.memory.direction)
+
+
+OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(
+    kind="linker",
+    units=(Unit.NODE, Unit.ENTITY),
+    situations=(base.Situation("links"), base.Situation("links", settings={"limit": 3, "width": 2})),
+)

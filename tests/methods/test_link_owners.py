@@ -1,0 +1,148 @@
+"""Links where all edges of a person are private: price, owners across clients, and what is learnt."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fedgraph
+from fedgraph.errors import DataError
+from fedgraph.federation import rounds
+from fedgraph.learning import links
+from fedgraph.methods import link_owners
+from fedgraph.methods.base import Budget, Plan
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.events import Composed, Gaussian
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.units import Relation, Unit, Viewer
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.types import Graph, Partition, Subgraph, one_client, without_edges
+from tests.public_facts import public_facts
+
+PEOPLE = 60  # owners of the library's edges
+
+
+def owned(graph: Graph, rng: np.random.Generator) -> Graph:
+    """Every edge has one to three records, each with an owner; owner 0 is in a third of all."""
+    edges = links.edges_of(graph.adjacency)
+    ends = edges[rng.integers(len(edges), size=2 * len(edges))]
+    ends = np.concatenate([edges, ends])
+    owners = np.where(rng.random(len(ends)) < 1 / 3, 0, rng.integers(1, PEOPLE, size=len(ends)))
+    return dataclasses.replace(graph, edge_owners=links.owned_by(ends, owners, graph.num_nodes))
+
+
+def without(graph: Graph, owner: int) -> Graph:
+    """The neighbour: no edge that the owner has a part in."""
+    edges = links.edges_of(graph.adjacency)
+    kept = edges[~(links.owners_of(graph, edges) == owner).any(axis=1)]
+    return dataclasses.replace(graph, adjacency=links.adjacency_of(kept, graph.num_nodes))
+
+
+def plan(graph: Graph, epsilon: float, clients: int, viewer: Viewer, **settings: object) -> Plan:
+    parts = np.array_split(np.arange(graph.num_nodes), clients)
+    facts = public_facts(
+        graph.num_nodes, graph.num_features, graph.num_classes, tuple(map(len, parts)), viewer,
+        public_attributes=without_edges(graph), members=tuple(parts), public_name="attributes",
+    )  # fmt: skip
+    return link_owners.plan(link_owners.Params(**settings), facts, Budget(epsilon, 1e-5))  # type: ignore[arg-type]
+
+
+def bounded(made: Plan, graph: Graph, nodes: np.ndarray) -> np.ndarray:
+    """What a client with ``nodes`` hands to the mechanism."""
+    subgraph = Subgraph(0, graph.induced(nodes), nodes)
+    return made.schedule.releases[0].bound.enforce(link_owners.prepare(made, subgraph))
+
+
+def test_owners_survive_cuts_and_repeated_records() -> None:
+    ends = np.array([[0, 1], [1, 0], [1, 0], [2, 3], [1, 2]])
+    layers = links.owned_by(ends, np.array([4, 0, 4, 2, 1]), 5)
+    graph = graph_of(sp.csr_array(links.adjacency_of(np.sort(ends, axis=1), 5)), layers)
+    assert links.owners_of(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 4], [1, -1], [2, -1]]
+    part = graph.induced(np.array([3, 2, 1]))
+    assert links.owners_of(part, np.array([[0, 1], [1, 2]])).tolist() == [[2, -1], [1, -1]]
+
+
+def graph_of(adjacency: sp.csr_array, layers: tuple[sp.csr_array, ...]) -> Graph:
+    from fedgraph.types import Provenance, plain_graph
+
+    n = adjacency.shape[0]
+    graph = plain_graph("t", adjacency, sp.csr_array(np.eye(n, dtype=np.float32)), np.zeros(n, int), 1, Provenance("own", ""))
+    return dataclasses.replace(graph, edge_owners=layers)
+
+
+@pytest.mark.parametrize("clients", [1, 3])
+@pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
+def test_an_owner_moves_what_is_seen_by_at_most_what_is_priced(clients: int, viewer: Viewer, library: Graph) -> None:
+    """At all clients together: μ² adds up over messages, changes add up inside a sum."""
+    if clients == 1:
+        viewer = Viewer.CURATOR_TRUSTED
+    made = plan(library, 2.0, clients, viewer, unit="entity", limit=3, width=2)
+    graph, release = owned(library, np.random.default_rng(3)), made.schedule.releases[0]
+    assert made.guarantee.protection.relation is Relation.ENTITY_LINKS
+    assert isinstance(release.mechanism, GaussianNoise)
+    assert isinstance(release.event, Gaussian)
+    hidden = math.sqrt(made.facts.cohort - 1) if viewer is Viewer.SERVER_SECURE_AGGREGATION else 1.0
+    std = release.mechanism.std * hidden
+    for owner in (0, 1, 7):
+        moves = [
+            np.linalg.norm(bounded(made, graph, part) - bounded(made, without(graph, owner), part))
+            for part in made.facts.membership.nodes
+        ]
+        summed = viewer is Viewer.SERVER_SECURE_AGGREGATION
+        mu = (sum(moves) if summed else math.hypot(*moves)) / std
+        assert mu <= 1 / release.event.noise_multiplier
+        if owner == 0:
+            assert mu > 2 / 3 / release.event.noise_multiplier * 0.9, "a price for far less would not be seen"
+    if clients == 3 and viewer is Viewer.SERVER:
+        told = [Gaussian(release.event.noise_multiplier * math.sqrt(3))] * 3
+        assert price(Composed(tuple(told)), 1e-5).epsilon == pytest.approx(made.provable().epsilon, rel=1e-6)
+    assert made.provable().epsilon <= 2.0
+
+
+def test_an_edge_without_an_owner_and_data_without_owners_are_refused(library: Graph) -> None:
+    made = plan(library, 2.0, 1, Viewer.CURATOR_TRUSTED, unit="entity")
+    with pytest.raises(DataError, match="no edge names an owner"):
+        link_owners.prepare(made, one_client(library, "").subgraphs[0])
+
+
+def test_more_is_learnt_than_the_cosine_says_with_noise_too(library: Graph) -> None:
+    """Links that follow one column and no other: the cosine alone cannot say which."""
+    rng = np.random.default_rng(0)
+    groups, noise = np.repeat(np.arange(4), 50), rng.integers(0, 6, size=200)
+    features = np.concatenate([np.eye(4)[groups], np.eye(6)[noise]], axis=1).astype(np.float32)
+    pairs = links.random_pairs(200, 12_000, rng)
+    pairs = np.unique(pairs[(groups[pairs[:, 0]] == groups[pairs[:, 1]]) | (rng.random(len(pairs)) < 0.02)], axis=0)
+    graph = dataclasses.replace(
+        library.induced(np.arange(180)), adjacency=links.adjacency_of(pairs, 200), features=sp.csr_array(features),
+        labels=groups, num_classes=4,
+    )  # fmt: skip
+    against = links.random_pairs(200, 2000, rng, graph.adjacency)
+
+    def auc(epsilon: float, **settings: object) -> float:
+        made = plan(graph, epsilon, 1, Viewer.CURATOR_TRUSTED, **settings)
+        engine, partition = SerialRuntime(), one_client(graph, "one curator")
+        shared = engine.share(f"owners:{epsilon}:{settings}", partition)
+        out = rounds.run(engine, shared, made, 0, ("a", "link_owners"), ("a", "link_owners"), rounds.Prefixes())
+        positive, negative = (link_owners.scores(made, out.state, p) for p in (pairs, against))
+        return links.measure(positive, negative)["auc"]
+
+    clear, private, cosine = auc(np.inf), auc(8.0), auc(np.inf, width=0)
+    assert min(clear, private) > cosine + 0.05
+    assert private == pytest.approx(clear, abs=0.05)
+
+
+def test_in_a_run_every_row_keeps_its_price(library: Graph) -> None:
+    rows = [{"method": "link_owners", "label": "people"}, {"method": "link_owners", "unit": "entity", "label": "owners"}]
+    graph = owned(library, np.random.default_rng(1))
+    run = fedgraph.compare(graph, rows, epsilons=[4], trust=["curator", "sums", "own-client"], clients=3)
+    units = {row.head.variant: row.protection.unit for row in run.rows}
+    assert units == {"people": Unit.NODE, "owners": Unit.ENTITY}
+    assert all(0 < row.provable <= 4 for row in run.rows)
+
+
+def test_partitions_keep_owners(library: Graph) -> None:
+    graph = owned(library, np.random.default_rng(1))
+    part: Partition = one_client(graph, "whole")
+    assert len(part.subgraphs[0].graph.edge_owners) == len(graph.edge_owners) > 1

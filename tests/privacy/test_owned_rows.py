@@ -1,0 +1,101 @@
+"""Sums over records with owners: neighbours against the stated sensitivity, against the plain program, and what is refused."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.owned_rows import SLACK, OwnedRows, incidence, largest_sums
+from fedgraph.privacy.units import Relation
+
+RNG = np.random.default_rng(5)
+
+
+def records(rng: np.random.Generator, people: int, count: int, most: int, columns: int) -> np.ndarray:
+    """[count, columns + most]: numbers, then between one and ``most`` different owners."""
+    owners = np.full((count, most), -1)
+    for row in owners:
+        several = int(rng.integers(1, most + 1))
+        row[:several] = rng.choice(people, size=several, replace=False)
+    return np.concatenate([rng.random((count, columns)), owners], axis=1)
+
+
+def without(value: np.ndarray, columns: int, person: int) -> np.ndarray:
+    return value[~(value[:, columns:] == person).any(axis=1)]
+
+
+@pytest.mark.parametrize("relation", [Relation.NODE_LINKS, Relation.ENTITY_LINKS])
+@pytest.mark.parametrize(("people", "count", "most", "limit"), [(6, 15, 2, 1), (8, 40, 3, 4), (5, 60, 4, 7)])
+def test_one_persons_records_move_no_column_by_more_than_the_limit(
+    relation: Relation, people: int, count: int, most: int, limit: int
+) -> None:
+    bound = OwnedRows(limit, 3)
+    for _ in range(10):
+        value = records(RNG, people, count, most, 3)
+        whole = bound.enforce(value)
+        for person in range(people):
+            moved = whole - bound.enforce(without(value, 3, person))
+            assert (moved >= -SLACK * limit).all()
+            assert (moved <= limit * (1 + SLACK)).all()
+            assert np.linalg.norm(moved) <= bound.sensitivity_l2(relation)
+
+
+def test_the_bound_is_attained_and_two_thirds_of_it_is_not_enough() -> None:
+    """A hub whose records are all ones: every column falls by the limit, however many records it has."""
+    star = np.concatenate([np.ones((50, 4)), np.column_stack([np.zeros(50), np.arange(1, 51)])], axis=1)
+    bound = OwnedRows(9, 4)
+    moved = bound.enforce(star) - bound.enforce(star[:0])
+    assert moved == pytest.approx(np.full(4, 9.0))
+    assert np.linalg.norm(moved) > bound.sensitivity_l2(Relation.NODE_LINKS) * 2 / 3
+    assert np.linalg.norm(moved) == pytest.approx(bound.sensitivity_l2(Relation.NODE_LINKS), rel=3 * SLACK)
+
+
+def test_a_greedy_cut_would_move_further() -> None:
+    """What the program is for: keep each person's first record, and the removal of one refills along a chain."""
+    people = 40
+    chain = np.array([(i, i + 1) for i in range(people - 1)])
+
+    def greedy(pairs: np.ndarray) -> np.ndarray:
+        free, kept = set(range(people)), np.zeros(people - 1)
+        for one, two in pairs.tolist():
+            if {one, two} <= free:
+                free -= {one, two}
+                kept[one] = 1
+        return kept
+
+    assert np.abs(greedy(chain) - greedy(chain[1:])).sum() > 30
+    rows = np.concatenate([np.eye(people - 1), chain], axis=1)
+    bound = OwnedRows(1, people - 1)
+    assert np.abs(bound.enforce(rows) - bound.enforce(without(rows, people - 1, 0))).max() <= 1 + SLACK
+
+
+def test_the_sum_is_the_largest_one_and_plain_where_nobody_has_more() -> None:
+    value = records(RNG, 5, 7, 2, 1)
+    owned = incidence(value[:, 1:].astype(np.int64))
+    best = max(
+        float(np.array(kept) @ value[:, 0])
+        for kept in itertools.product([0, 1], repeat=7)
+        if (owned @ np.array(kept) <= 2).all()
+    )
+    assert largest_sums(value[:, :1], owned, 2)[0] >= best - 2 * SLACK, "whole weights are allowed weights"
+    assert largest_sums(value[:, :1], owned, 7)[0] == pytest.approx(value[:, 0].sum(), abs=1e-12)
+
+
+def test_what_is_refused() -> None:
+    bound = OwnedRows(2, 1)
+    assert bound.enforce(np.zeros((0, 3))).tolist() == [0.0]
+    assert bound.enforce(np.array([[7.0, 0, 1]])).tolist() == [1.0], "clamped"
+    with pytest.raises(UnboundedValueError, match="NaN"):
+        bound.enforce(np.array([[np.nan, 0, 1]]))
+    with pytest.raises(UnboundedValueError, match="has no owner"):
+        bound.enforce(np.array([[1.0, -1, -1]]))
+    with pytest.raises(UnboundedValueError, match="names one owner twice"):
+        bound.enforce(np.array([[1.0, 3, 3]]))
+    with pytest.raises(UnboundedValueError, match="columns and owners"):
+        bound.enforce(np.ones((2, 1)))
+    for relation in (Relation.EDGE_UNDIRECTED, Relation.NODE_ZERO_OUT, Relation.GRAPH_REPLACE):
+        with pytest.raises(PrivacyError, match="records of one owner"):
+            bound.sensitivity_l2(relation)
+    with pytest.raises(PrivacyError, match="at least 1"):
+        OwnedRows(0, 1)
