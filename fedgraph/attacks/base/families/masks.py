@@ -92,7 +92,7 @@ def _breaks() -> dict[str, streams.Break]:
         "letter keys from public seed 0": (seeds, "secret_generator", public_for("letters")),
         "mask keys from public seed 0": (seeds, "secret_generator", public_for("masks")),
         "one mask key for all rounds": (seeds, "secret_generator", one_for_all_rounds),
-        "masks forgotten": (one_client, "hide", lambda job, client, round_, released, board: released),
+        "masks forgotten": (one_client, "mask_message", lambda job, client, round_, released, board: released),
     }
 
 
