@@ -1,16 +1,20 @@
 """Graphs by parameters, for trying out what a method does on a graph whose nature one chooses.
 
 ``synthetic/block_model`` is one attributed graph of the degree-corrected contextual block model, ``synthetic/reddit_sized`` the
-same with the defaults of a graph of 46 million directed edges; ``synthetic/molecules`` is a
+same with the defaults of a graph of 46 million directed edges; ``synthetic/accounts`` is a graph with kinds of nodes and edges,
+whose owners have several accounts at several banks (``base.accounts``); ``synthetic/molecules`` is a
 collection of small graphs of two classes. Parameters stand in the scenario and are validated here.
 """
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
 from fedgraph.data import base
 from fedgraph.data.base import small_graphs
+from fedgraph.data.base.accounts import Accounts, generate_accounts
 from fedgraph.data.base.block_model import BlockModel, generate
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
@@ -65,25 +69,43 @@ class RedditSizedParams(BlockModelParams):
     topic_share: float = Field(0.3, ge=0, le=1, description="mean share of a node's words that come from its class (0 … 1)")
 
 
+class AccountsParams(Settings):
+    """Accounts of people, shops and firms at several banks."""
+
+    people: int = Field(600, ge=30, description="private people (count); shops and firms come beside them")
+    banks: int = Field(4, ge=1, description="banks, at which accounts are drawn at random (count)")
+    records: int = Field(4, ge=1, description="records of each kind for every private account (count)")
+    edges: list[Literal["card", "salary", "transfer"]] = Field(
+        ["card", "salary", "transfer"], min_length=1, description="kinds of edges that are kept; which kind one is, is dropped"
+    )
+    kinds: Literal["dropped", "columns"] = Field(
+        "dropped", description="kinds of nodes: dropped, or public columns of features"
+    )
+
+
 class MoleculesParams(Settings):
     """A collection of molecule-like graphs."""
 
     graphs: int = Field(60, ge=2, description="graphs (count), half of each class")
 
 
-DATASETS: dict[str, type[BlockModelParams] | type[MoleculesParams]] = {
+DATASETS: dict[str, type[BlockModelParams] | type[AccountsParams] | type[MoleculesParams]] = {
     "block_model": BlockModelParams,
     "reddit_sized": RedditSizedParams,
+    "accounts": AccountsParams,
     "molecules": MoleculesParams,
 }
 
 
 def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
-    """``block_model``, ``reddit_sized`` → Graph, ``molecules`` → GraphCollection, drawn with ``request.seed``."""
+    """``block_model``, ``reddit_sized``, ``accounts`` → Graph, ``molecules`` → GraphCollection, drawn with ``request.seed``."""
     key = f"synthetic/{dataset}"
     if request.path is not None:
         raise ScenarioError(f"data set {key!r} takes no path; use own/npz or own/csv for a file")
     params = base.validated(DATASETS[dataset], request.parameters, key)
+    if isinstance(params, AccountsParams):
+        drawn = Accounts(params.people, params.banks, params.records, tuple(params.edges), params.kinds == "columns")
+        return generate_accounts(drawn, key, request.seed)
     if isinstance(params, MoleculesParams):
         detail = f"SYNTHETIC: {params.graphs} generated molecule-like graphs (seed {request.seed})"
         sizes = (params.graphs - params.graphs // 2, params.graphs // 2)

@@ -50,6 +50,7 @@ class Params(Settings):
 
     unit: Literal["node", "entity"] = Field("node", description="whose edges are private together: a node's, or an owner's")
     limit: int = Field(20, ge=1, description="D: edges that one person counts for at most; a public guess of twice the usual")
+    learns: bool = Field(True, description="whether edges are read at all; false: public features alone, which costs nothing")
     width: int = Field(8, ge=0, description="directions of the features whose products are learnt from; 0: the cosine alone")
 
 
@@ -106,13 +107,14 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         change = bound.sensitivity_l2(relation) * (_holders(facts) if entity else 1.0)
         std, min_clients = base.gradient_std(multiplier, change, facts)
         noise, whole = (GaussianNoise(std), Gaussian(multiplier)), std * math.sqrt(facts.sizes.num_clients)
+    releases = (PlannedRelease("sum", bound, *noise, range(1)),) if params.learns else ()
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
     return base.Plan(
         method="link_owners",
         params=params,
         facts=facts,
         guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False),
-        schedule=base.Schedule(1, (PlannedRelease("sum", bound, *noise, range(1)),), min_clients=min_clients),
+        schedule=base.Schedule(1, releases, min_clients=min_clients),
         made=Made(rows, few, scale.centre, scale.spread, n, whole),
     )
 
@@ -135,7 +137,8 @@ def _random(num_nodes: int, key: int) -> np.ndarray:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    return base.State({}, Memory())
+    cosine = np.eye(1, plan.made.centre.size).ravel()
+    return base.State({}, Memory(None if plan.params.learns else cosine))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
@@ -152,11 +155,13 @@ def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
 
 def client(plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """The noisy sum over the client's edges."""
-    return {"sum": desk.release("sum", work)}
+    return {"sum": desk.release("sum", work)} if plan.params.learns else {}
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """The discriminant of all clients' sums against random pairs."""
+    if not plan.params.learns:
+        return state
     each = inbox.each.get("sum")
     total = np.asarray(np.sum(each, axis=0) if each else inbox.sums["sum"])
     return base.State({}, Memory(links.fisher_direction(plan.made.random(), total, plan.made.std)))

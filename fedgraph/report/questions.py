@@ -21,6 +21,7 @@ UNIT_WORDS = {
     "client": "Client level: all that one client holds is private",
     "graph": "Graph level: all that is in one whole graph is private",
 }
+LINKS_OF_NODE = "Node level: all edges of one node are private; features and labels are public"
 FINDS = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 MOST = 4  # budgets in one sentence
 DISTANCES = {
@@ -81,13 +82,12 @@ def edges_public(score: Score) -> bool:
 
 def explain_units(units: Sequence[str], picked: Sequence[Score]) -> str:
     """What the units of the sentences mean, one after another. picked: the rows that these name."""
-    said = [UNIT_WORDS[unit] for unit in units if unit in UNIT_WORDS]
+    nodes = [s.row.head.protection for s in picked if s.unit == "node"]
+    linked = bool(nodes) and all(held is not None and held.relation.links_alone for held in nodes)
+    words = {**UNIT_WORDS, **({"node": LINKS_OF_NODE} if linked else {})}
+    said = [words[unit] for unit in units if unit in words]
     open_edges = sorted({score.short for score in picked if edges_public(score)})
     said += [f"With {', '.join(open_edges)}, edges are public: only features and label are protected"] if open_edges else []
-    known = sorted(
-        {s.short for s in picked if s.unit == "node" and Assumption.FEATURES_LABELS_PUBLIC in s.row.protection.assumptions}
-    )
-    said += [f"With {', '.join(known)}, features and labels are public: all edges of a node are protected"] if known else []
     return ". ".join([*said, "A smaller ε protects more: ε = 0 gives nothing away about the unit, ε = ∞ promises nothing."])
 
 

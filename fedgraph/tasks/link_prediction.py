@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fedgraph import seeds
+from fedgraph.attacks.base import named, whole_run
 from fedgraph.cells.facts import LinkPredictionFacts
 from fedgraph.documents.settings import Settings, Spec
 from fedgraph.errors import DataError, ScenarioError
@@ -43,11 +44,26 @@ class Params(Settings):
     delta: float = Field(1e-6, gt=0, lt=1, description="δ of every guarantee; below one over the edges")
     test_share: float = Field(0.1, gt=0, lt=1, description="share of the edges that are hidden and asked for")
     negatives: int = Field(10_000, ge=1, description="pairs without an edge that are asked beside them")
+    attack: whole_run.Attack | None = Field(None, description="attacks by name on what predictions show; canaries: 0")
+
+    @model_validator(mode="after")
+    def _attacks_by_name(self) -> "Params":
+        if self.attack is not None and (self.attack.canaries or not self.attack.named):
+            raise ValueError("links are attacked by name: write attack: {canaries: 0, named: [{attack: link_inference}]}")
+        return self
 
 
 def plugins_of(params: Params) -> list[Nested]:
     """Nested plugin settings, for validation with their place in the file."""
-    return [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition)]
+    attacks = params.attack.named if params.attack else []
+    return [
+        *entries_of(params.methods, ROW),
+        (("partition",), "partition", params.partition),
+        *(
+            (("attack", "named", index), "attacks", {k: v for k, v in attack.items() if k != "label"})
+            for index, attack in enumerate(attacks)
+        ),
+    ]
 
 
 def refuses(params: Params, name: str) -> str | None:
@@ -80,9 +96,10 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     rng = seeds.generator(context.root, "negatives", context.dataset, cell.seed)
     against = links.random_pairs(world.setting.held.num_nodes, params.negatives, rng, _graph(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
+    told = _attacked(params, made, cell, context, world, done.settled.epsilon)
     return done.as_outcome(
         cell,
-        links.measure(scores[: len(hidden)], scores[len(hidden) :]),
+        links.measure(scores[: len(hidden)], scores[len(hidden) :]) | told.metrics,
         LinkPredictionFacts(
             clients=world.partition.num_clients,
             partition=world.partition.description,
@@ -93,8 +110,19 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             broken_promise=done.settled.broken_words,
             tested=len(hidden),
             negatives=len(against),
+            named=told.facts,
         ),
     )
+
+
+def _attacked(params: Params, made: Plan, cell: Cell, context: Context, world: DealtWorld, epsilon: float) -> named.Found:
+    """What attacks that were asked for by name found; nothing where none was."""
+    attack = params.attack
+    if attack is None or not attack.meant_for(cell) or not made.schedule.releases:
+        return named.Found((), {})
+    asked = named.Asked(attack.named, attack.shadows, attack.units, attack.answers)
+    held = world.setting.held
+    return named.measure(asked, made, cell, context, world.partition, held, held, epsilon)
 
 
 def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import fedgraph
+from fedgraph.data.base.structure import edge_owners
 from fedgraph.errors import DataError
 from fedgraph.federation import rounds
 from fedgraph.learning import links
@@ -30,7 +31,7 @@ def owned(graph: Graph, rng: np.random.Generator) -> Graph:
     ends = edges[rng.integers(len(edges), size=2 * len(edges))]
     ends = np.concatenate([edges, ends])
     owners = np.where(rng.random(len(ends)) < 1 / 3, 0, rng.integers(1, PEOPLE, size=len(ends)))
-    return dataclasses.replace(graph, edge_owners=links.owned_by(ends, owners, graph.num_nodes))
+    return dataclasses.replace(graph, edge_owners=edge_owners(ends, owners, graph.num_nodes))
 
 
 def without(graph: Graph, owner: int) -> Graph:
@@ -57,7 +58,7 @@ def bounded(made: Plan, graph: Graph, nodes: np.ndarray) -> np.ndarray:
 
 def test_owners_survive_cuts_and_repeated_records() -> None:
     ends = np.array([[0, 1], [1, 0], [1, 0], [2, 3], [1, 2]])
-    layers = links.owned_by(ends, np.array([4, 0, 4, 2, 1]), 5)
+    layers = edge_owners(ends, np.array([4, 0, 4, 2, 1]), 5)
     graph = graph_of(sp.csr_array(links.adjacency_of(np.sort(ends, axis=1), 5)), layers)
     assert links.owners_of(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 4], [1, -1], [2, -1]]
     part = graph.induced(np.array([3, 2, 1]))

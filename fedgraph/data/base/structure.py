@@ -205,3 +205,22 @@ def _diagonal(blocks: Sequence[sp.csr_array]) -> sp.csr_array:
         np.add(rows_of_block, entry, out=rows_of_block)
         row, entry = row + block.shape[0], entry + block.nnz
     return sp.csr_array((np.ones(nnz), indices, indptr), shape=(n, n))
+
+
+def edge_owners(ends: np.ndarray, owners: np.ndarray, num_nodes: int) -> tuple[sp.csr_array, ...]:
+    """``Graph.edge_owners`` of records: whoever owns one of a pair's records owns the pair.
+
+    Args:
+        ends: int64 [r, 2], the two nodes of each record, in any order; pairs may repeat.
+        owners: int64 [r] ≥ 0.
+        num_nodes: n.
+    """
+    found = np.unique(np.column_stack([np.sort(ends, axis=1), owners]), axis=0)
+    _, first, which = np.unique(found[:, :2], axis=0, return_index=True, return_inverse=True)
+    place = np.arange(len(found)) - first[which.ravel()]  # the how-manieth owner of its pair
+    layers = []
+    for layer in range(int(place.max(initial=-1)) + 1):
+        one, two, owner = found[place == layer].T
+        at = (np.concatenate([one, two]), np.concatenate([two, one]))
+        layers.append(sp.csr_array((np.concatenate([owner, owner]) + 1, at), shape=(num_nodes, num_nodes)))
+    return tuple(layers)

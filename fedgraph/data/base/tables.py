@@ -115,6 +115,21 @@ def edge_lines(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.n
     return table[:, 0], table[:, 1], more
 
 
+def edge_words(content: bytes, name: str, rows: Mapping[str, int], column: str) -> list[str]:
+    """The text of every edge's line in a further column. ``DataError`` where no column is called so, or a cell is empty."""
+    lines = read_lines(content, name, least=2)
+    head = lines[0][1]
+    if column not in head[2:]:
+        raise DataError(f"{name}: there is no column {column!r} beside the two ids; found: {', '.join(head[2:]) or 'none'}")
+    place, faults, words = head.index(column), Faults(), []
+    for number, cells in without_header(lines, rows, columns=2):
+        words.append(cells[place] if len(cells) > place else "")
+        if not words[-1]:
+            faults.note(f"{name}:{number}", f"no {column}; allowed: any text")
+    faults.refuse()
+    return words
+
+
 def unknown_id_sentence(node: str, rows: Mapping[str, int], number: int) -> str:
     """The sentence about an id that no node has, in line ``number``."""
     header = ", or a header whose columns of ids have a name such as id, node or person" if number == 1 else ""

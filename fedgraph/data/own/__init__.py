@@ -15,6 +15,7 @@ self-loops are dropped, isolated nodes are kept. Classes are the distinct labels
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.data import base
-from fedgraph.data.base import arrays, splits, tables
+from fedgraph.data.base import arrays, splits, structure, tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.own import columns, federation, given_graphs, graph_folders
 from fedgraph.data.own.columns import ColumnRules
@@ -45,6 +46,9 @@ class CsvParams(ColumnRules, EdgeRules):
         "", description="which column is predicted: of the labels (empty: the first), or of features without labels"
     )
     masks: str = Field("", description="file of the split: node id, train | validation | test (empty: masks.csv, if any)")
+    owner: str = Field("", description="column of edges that names who owns the record, for entity level (empty: nobody)")
+    kind: str = Field("", description="column of edges that names their kind (empty: all edges are alike)")
+    kinds: list[str] = Field([], description="kinds of edges that are kept (empty: all of them, and kinds are dropped)")
 
 
 class FederationParams(EdgeRules):
@@ -130,6 +134,33 @@ def _from_npz(path: Path, rules: EdgeRules) -> Graph:
     return graph_of_given(given, rules)
 
 
+def _typed(
+    raw: RawFiles, path: Path, params: CsvParams, rows: Mapping[str, int], ends: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
+    """(ends of the edges of kinds that are kept, twice; the number of each one's owner, or nothing; remarks)."""
+    file, kept = str(path / params.edges), np.ones(ends[0].size, dtype=bool)
+    remarks: list[str] = []
+    if params.kinds and not params.kind:
+        raise ScenarioError("own/csv: kinds says which kinds of edges are kept, and kind, which column names them, is missing")
+    if params.kind:
+        kinds = np.array(tables.edge_words(raw.read(params.edges), file, rows, params.kind), dtype=object)
+        every = sorted(set(kinds.tolist()))
+        if unknown := sorted(set(params.kinds) - set(every)):
+            raise ScenarioError(f"{file}: no edge is of the kind {unknown[0]!r}; allowed: {', '.join(every)}")
+        kept = np.isin(kinds, params.kinds or every)
+        said = [f"{kind}: {int((kinds == kind).sum())}" for kind in every]
+        remarks.append(
+            f"kinds of edges ({', '.join(said)}) are dropped: {int(kept.sum())} edges of {params.kinds or 'all'} are alike"
+        )
+    owners = np.zeros(0, dtype=np.int64)
+    if params.owner:
+        words = tables.edge_words(raw.read(params.edges), file, rows, params.owner)
+        names, numbers = np.unique(words, return_inverse=True)
+        owners = numbers.astype(np.int64)[kept]
+        remarks.append(f"{names.size} owners of edges")
+    return ends[0][kept], ends[1][kept], owners, tuple(remarks)
+
+
 def _from_csv(path: Path, params: CsvParams) -> Graph:
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/csv needs one with {params.edges}, {params.features} and {params.labels}")
@@ -153,6 +184,8 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     others: list[str] = []
     with faults.gathering():
         sources, targets, more = tables.edge_lines(raw.read(params.edges), str(path / params.edges), rows)
+    sources, targets, owners, remarks = _typed(raw, path, params, rows, (sources, targets))
+    more -= bool(params.owner) + bool(params.kind)
     if given:
         content, labels = raw.read(params.labels), str(path / params.labels)
         with faults.gathering():
@@ -174,7 +207,7 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
         words=words or [None] * len(rows),
         where=str(path / (params.features if inside else params.labels)) if words else str(path),
         unused=(*weights, *others),
-        remarks=read.remarks,
+        remarks=(*read.remarks, *remarks),
         from_rows=read.from_rows,
         names=read.names,
         ids=tuple(rows),
@@ -183,4 +216,8 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
         masks=splits.split_of_parts(parts, len(rows), str(path / masks)) if masks else (),
     )
     graph = graph_of_given(told, params, labelled=bool(words))
+    if owners.size:
+        apart = sources != targets
+        ends = np.column_stack([sources, targets])[apart]
+        graph = replace(graph, edge_owners=structure.edge_owners(ends, owners[apart], graph.num_nodes))
     return graph if table.names else replace(graph, names=replace(graph.names, columns=()))

@@ -17,7 +17,7 @@ from fedgraph.report.report_rows import Row, group_rows, lower_bound, rounded, r
 from fedgraph.report.sections.base import Records, Section, Table, tabulate
 
 PART = "named_attacks"
-KINDS = ("node_classification",)  # the tasks that this section speaks of
+KINDS = ("node_classification", "link_prediction")  # the tasks that this section speaks of
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,79 @@
+"""Inferring links from predictions of links: a pair that was trained on scores higher than one that was not.
+
+The attacker is shown scores of pairs, as anybody is whom the predictor answers, and asks for the pairs in question. With
+``references`` it also trains the same plan itself that often, on all that the clients hold apart from these pairs, and takes
+off the mean of what these runs say: what features and other edges explain anyway. In links that are scored by counting shared
+neighbours a pair's own edge shows in the scores of pairs that share one end with it; ``nearby`` adds these: for a pair (u, v)
+the scores of u with v's known neighbours, and of v with u's.
+
+Real edges are kept or dropped by a coin each; as published attacks count, edges are also told from pairs that never had one.
+"""
+
+import numpy as np
+from pydantic import Field
+
+from fedgraph.attacks.base import game
+from fedgraph.attacks.base.scene import Finding, Scene, of_edges
+from fedgraph.documents.settings import Settings
+from fedgraph.methods.base import Plan, State, kinds
+from fedgraph.privacy.units import Viewer
+
+REFERENCE = "He, Jia, Backes, Gong & Zhang, USENIX Security 2021, arXiv 2005.02131 (attack 0), asked of a predictor of links"
+NEEDS = "scores of pairs; with references all features and all other edges, too"
+VIEWER = Viewer.CURATOR_TRUSTED
+GAME: game.Kind = "edges"
+
+
+class Params(Settings):
+    """Settings."""
+
+    references: int = Field(2, ge=0, description="trainings of the attacker's own on all but the pairs in question")
+    nearby: bool = Field(True, description="whether scores of pairs that share an end are read, too")
+
+
+def refuses(made: Plan) -> str | None:
+    """Why it says nothing about a plan, or None."""
+    if kinds.method(made.method).OFFERS.kind != "linker":
+        return "it asks for scores of pairs, and this row names classes of nodes"
+    return game.why_no_edge_is_secret(made)
+
+
+def attack(params: Params, scene: Scene) -> Finding:
+    pairs, strangers = scene.game.found.units, scene.game.strangers
+    asked = np.concatenate([pairs, strangers])
+    absent = scene.game.dealt(np.zeros(len(pairs), dtype=bool))
+    own = [scene.train(absent, f"reference-{k}") for k in range(params.references)]
+    found = _said(params, scene, scene.target.state, asked)
+    if own:
+        found = found - np.mean([_said(params, scene, state, asked) for state in own], axis=0)
+    return of_edges(found[: len(pairs)], scene.target.coins, found[len(pairs) :], "edges kept from edges dropped")
+
+
+def _said(params: Params, scene: Scene, state: State, pairs: np.ndarray) -> np.ndarray:
+    """float64 [k], ranks in 0 … 1 of what ``state`` says of pairs, so that runs whose scores differ in scale compare."""
+    scores = kinds.linker(scene.made.method).scores
+    found = _ranks(scores(scene.made, state, pairs))
+    if not params.nearby:
+        return found
+    adjacency, beside, owner = scene.known.adjacency, [pairs[:0]], [np.zeros(0, dtype=np.int64)]
+    for place, (one, two) in enumerate(pairs.tolist()):
+        for end, other in ((one, two), (two, one)):
+            near = adjacency.indices[adjacency.indptr[other] : adjacency.indptr[other + 1]][:MOST_NEARBY]
+            near = near[(near != end) & (near != other)]
+            beside.append(np.sort(np.column_stack([np.full(near.size, end), near]), axis=1).astype(np.int64))
+            owner.append(np.full(near.size, place))
+    every, of = np.concatenate(beside), np.concatenate(owner)
+    if not of.size:
+        return found
+    ranked = _ranks(scores(scene.made, state, every))
+    count = np.bincount(of, minlength=len(pairs))
+    return found + np.bincount(of, weights=ranked, minlength=len(pairs)) / np.maximum(count, 1)
+
+
+MOST_NEARBY = 30  # neighbours of each end
+
+
+def _ranks(scores: np.ndarray) -> np.ndarray:
+    from scipy.stats import rankdata  # not before it is used: every run lists all attacks
+
+    return np.asarray(rankdata(scores) / max(1, scores.size))

@@ -1,0 +1,72 @@
+"""Accounts with kinds and owners, generated and as one's own tables: what is kept, dropped, owned and said."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedgraph import data
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.learning import links
+from fedgraph.types import Graph
+
+EDGES = "source,target,kind,payer\na,b,card,ann\nb,c,salary,firm\nb,a,card,bob\nc,d,transfer,ann\n"
+
+
+def folder(tmp_path: Path, edges: str = EDGES) -> Path:
+    (tmp_path / "edges.csv").write_text(edges)
+    (tmp_path / "features.csv").write_text("id,x\na,0.5\nb,0.1\nc,0\nd,1\n")
+    (tmp_path / "labels.csv").write_text("id,label\na,0\nb,1\nc,0\nd,1\n")
+    return tmp_path
+
+
+def own(path: Path, **parameters: object) -> Graph:
+    found = data.load("own/csv", path=path, parameters=parameters)
+    assert isinstance(found, Graph)
+    return found
+
+
+def accounts(**parameters: object) -> Graph:
+    found = data.load("synthetic/accounts", parameters={"people": 60, **parameters})
+    assert isinstance(found, Graph)
+    return found
+
+
+def test_an_own_table_names_owners_and_kinds(tmp_path: Path) -> None:
+    graph = own(folder(tmp_path), owner="payer", kind="kind")
+    assert graph.num_edges == 3
+    assert links.owners_of(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 1], [2, -1], [0, -1]]
+    assert "3 owners of edges" in graph.provenance.detail
+    assert "kinds of edges (card: 2, salary: 1, transfer: 1) are dropped" in graph.provenance.detail
+    some = own(tmp_path, owner="payer", kind="kind", kinds=["salary", "transfer"])
+    assert some.num_edges == 2
+    assert links.owners_of(some, np.array([[1, 2], [2, 3]])).tolist() == [[2], [0]]
+    assert own(tmp_path).edge_owners == ()
+
+
+def test_what_is_wrong_with_kinds_and_owners_is_said(tmp_path: Path) -> None:
+    path = folder(tmp_path)
+    with pytest.raises(DataError, match=r"no column 'buyer' beside the two ids; found: kind, payer"):
+        own(path, owner="buyer")
+    with pytest.raises(ScenarioError, match=r"no edge is of the kind 'gift'; allowed: card, salary, transfer"):
+        own(path, kind="kind", kinds=["gift"])
+    with pytest.raises(ScenarioError, match="which column names them, is missing"):
+        own(path, kinds=["card"])
+    with pytest.raises(DataError, match=r"edges.csv:3: no payer; allowed: any text"):
+        own(folder(tmp_path, EDGES.replace("b,c,salary,firm", "b,c,salary,")), owner="payer")
+
+
+def test_generated_accounts_have_owners_at_several_banks() -> None:
+    graph = accounts()
+    edges = links.edges_of(graph.adjacency)
+    owners = links.owners_of(graph, edges)
+    assert (owners.max(axis=1) >= 0).all(), "no edge without an owner"
+    assert graph.owner is not None
+    ends = np.concatenate([np.column_stack([edges[:, k], owners[:, 0]]) for k in (0, 1)])
+    held = {(int(owner), int(graph.owner[node])) for node, owner in ends}
+    banks = np.bincount([owner for owner, _ in held])
+    assert banks.max() > 1, "somebody has records at two banks"
+    assert (accounts().adjacency != graph.adjacency).nnz == 0
+    assert accounts(edges=["salary"]).num_edges < graph.num_edges
+    assert accounts(kinds="columns").num_features == graph.num_features + 3
+    assert set(np.unique(graph.labels)) == {-1, 0, 1, 2, 3}
