@@ -383,6 +383,25 @@ def test_askers_who_pool_their_answers_learn_what_one_of_them_learns(anew: bool)
     assert given_away == anew
 
 
+@pytest.mark.parametrize(("neighbours", "given_away"), [(1, False), (300, True)])
+def test_a_second_message_from_an_exact_neighbourhood_would_give_a_hub_away(neighbours: int, given_away: bool) -> None:
+    """Every neighbour says the majority of its own neighbourhood, and the hub tips each: one is private, many are not."""
+    epsilon, runs, rng = 0.5, 4000, np.random.default_rng(0)
+    response = MaskedResponse(epsilon, 2, replaces=True)
+
+    def counted(majority: int) -> np.ndarray:
+        said = response.apply(np.full(runs * neighbours, majority), rng)[:, 1]
+        return np.asarray(said.reshape(runs, neighbours).sum(axis=1))
+
+    there, gone = counted(1), counted(0)
+    threshold = (there.mean() + gone.mean()) / 2
+    believed, wrongly = float((there > threshold).mean()), float((gone > threshold).mean())
+    error = 4 * math.sqrt(0.25 / runs) * (1 + math.exp(epsilon))
+    assert (believed - math.exp(epsilon) * wrongly > error) == given_away
+    tau, delta = response.keep - (1 - response.keep), 1e-3
+    assert (tau**2 > (1 + math.exp(epsilon)) / ((1 - delta) * neighbours)) == given_away, "the limit of docs/PRIVACY.md, 5a"
+
+
 @pytest.mark.parametrize("epsilon", [1.0, 8.0, math.inf])
 def test_the_rival_without_rows_gives_all_to_labels_and_takes_the_majority(epsilon: float, library: Graph) -> None:
     setting = asking(met(library, 0.9))
