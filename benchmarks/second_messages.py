@@ -32,6 +32,7 @@ from fedgraph import data, runtime, seeds
 from fedgraph.federation import rounds
 from fedgraph.methods import label_hop
 from fedgraph.methods.base import Budget, State
+from fedgraph.methods.label_hop.params import Params
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
 from fedgraph.privacy.neighbour_sums import log_cap
@@ -73,7 +74,7 @@ def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime
     whole = (Subgraph(0, held, np.arange(held.num_nodes)),)
     partition = Partition(whole, True, 0, "one curator", from_edges=False, from_labels=False)
     facts = DealtWorld(trusting(Trust.CURATOR), made, partition, "dropped", 1).facts
-    plan = label_hop.plan(label_hop.Params(), facts, Budget(epsilon, delta))
+    plan = label_hop.plan(Params(), facts, Budget(epsilon, delta))
     shared = engine.share(f"{name}:{epsilon}:{seed}", partition)
     state: State[label_hop.Memory] = rounds.run(engine, shared, plan, seed, (name, epsilon), (name,), rounds.Prefixes()).state
     engine.forget(shared)
@@ -95,6 +96,7 @@ def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime
 
     predicted = np.full(held.num_nodes, ABSENT)
     predicted[made.asking] = alone[made.asking]
+    in_clear = np.asarray(predicted.reshape(-1, 1) == np.arange(held.num_classes), dtype=np.float64)
     response = MaskedResponse(epsilon, held.num_classes, replaces=False)
     rows, centred = directions(held), answers - answers.any(axis=1)[:, None] * answers.sum(axis=1).max() / held.num_classes
     centred = centred / max(float(np.linalg.norm(centred, axis=1).max()), 1e-12)
@@ -104,7 +106,7 @@ def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime
         return np.asarray(value + rng.normal(0, noise * sensitivity, value.shape))
 
     return {
-        ("predictions", "free"): gain(adjacency @ (predicted[:, None] == np.arange(held.num_classes))),
+        ("predictions", "free"): gain(adjacency @ in_clear),
         ("predictions", "priced"): gain(adjacency @ response.apply(predicted, rng)),
         ("directions", "free"): gain(adjacency @ rows),
         ("directions", "priced"): gain(adjacency @ gaussian(rows, 1.0)),
@@ -140,6 +142,8 @@ def main() -> None:
     with runtime.start("serial") as engine:
         for name in args.graphs:
             graph = data.load(name, root=args.data_root)
+            if not isinstance(graph, Graph):
+                raise SystemExit(f"{name} is a collection of graphs; this needs one graph")
             for epsilon in args.epsilons:
                 found = [one_seed(name, graph, epsilon, seed, engine) for seed in range(args.seeds)]
                 made = [one for one in found if one is not None]
