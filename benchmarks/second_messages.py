@@ -31,8 +31,9 @@ from sklearn.linear_model import LogisticRegression
 from fedgraph import data, runtime, seeds
 from fedgraph.federation import rounds
 from fedgraph.methods import label_hop
-from fedgraph.methods.base import Budget, State
+from fedgraph.methods.base import Budget, Plan, State
 from fedgraph.methods.label_hop.params import Params
+from fedgraph.methods.label_hop.releases import Made
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
 from fedgraph.privacy.neighbour_sums import log_cap
@@ -67,17 +68,30 @@ def second_hop(adjacency: sp.csr_array, said: np.ndarray) -> tuple[np.ndarray, f
     return clipped, math.hypot(cap.sensitivity_l2(), clip), np.asarray(weights.sum(axis=1)).reshape(-1, 1)
 
 
-def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime) -> dict[tuple[str, str], float] | None:
-    """(message, free or priced) → gain in accuracy; None where the method itself leaves its hop out."""
+def planned(
+    name: str, graph: Graph, epsilon: float, seed: int, params: Params
+) -> tuple[Plan[Params, Made], protocols.Setting, Partition]:
+    """At one trusted curator, test nodes asking."""
     made = protocols.make(graph, "asking", 0.8, seeds.generator(seed, "split", name))
-    held, delta = made.held, 1 / made.num_train
-    whole = (Subgraph(0, held, np.arange(held.num_nodes)),)
+    whole = (Subgraph(0, made.held, np.arange(made.held.num_nodes)),)
     partition = Partition(whole, True, 0, "one curator", from_edges=False, from_labels=False)
     facts = DealtWorld(trusting(Trust.CURATOR), made, partition, "dropped", 1).facts
-    plan = label_hop.plan(Params(), facts, Budget(epsilon, delta))
-    shared = engine.share(f"{name}:{epsilon}:{seed}", partition)
-    state: State[label_hop.Memory] = rounds.run(engine, shared, plan, seed, (name, epsilon), (name,), rounds.Prefixes()).state
+    return label_hop.plan(params, facts, Budget(epsilon, 1 / made.num_train)), made, partition
+
+
+def trained(plan: Plan[Params, Made], partition: Partition, engine: Runtime, seed: int, name: str) -> State[label_hop.Memory]:
+    """The last state; plans with the same seed and name meet the same draws."""
+    shared = engine.share(f"{name}:{seed}", partition)
+    state: State[label_hop.Memory] = rounds.run(engine, shared, plan, seed, (name,), (name,), rounds.Prefixes()).state
     engine.forget(shared)
+    return state
+
+
+def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime) -> dict[tuple[str, str], float] | None:
+    """(message, free or priced) → gain in accuracy; None where the method itself leaves its hop out."""
+    plan, made, partition = planned(name, graph, epsilon, seed, Params())
+    state = trained(plan, partition, engine, seed, name)
+    held, delta = made.held, 1 / made.num_train
     answers = state.memory.answers
     if answers is None:
         return None
@@ -98,7 +112,10 @@ def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime
     predicted[made.asking] = alone[made.asking]
     in_clear = np.asarray(predicted.reshape(-1, 1) == np.arange(held.num_classes), dtype=np.float64)
     response = MaskedResponse(epsilon, held.num_classes, replaces=False)
-    rows, centred = directions(held), answers - answers.any(axis=1)[:, None] * answers.sum(axis=1).max() / held.num_classes
+    rows, centred = (
+        directions(held),
+        answers - answers.max(axis=1, keepdims=True) * answers.sum(axis=1).max() / held.num_classes,
+    )
     centred = centred / max(float(np.linalg.norm(centred, axis=1).max()), 1e-12)
     sums, change, returns = second_hop(adjacency, centred)
 

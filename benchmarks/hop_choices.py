@@ -1,0 +1,98 @@
+"""Two choices of ``label_hop`` on the same draws: what its test of the edges takes from the rows, and the correlation ρ.
+
+    python -m benchmarks.hop_choices [--graphs geom_gcn/chameleon …] [--epsilons 1 4 8] [--seeds 10]
+
+Protocol asking, one trusted curator, δ = 1/n_train. ``never_worse`` compares two trainings with draws of their own, so a small
+cost drowns in them. Here the rows alone are trained twice with the same draws: with the noise of the whole budget, and with the
+larger noise that is left where the test was made and no hop. Where a hop was made, its answers are heard with each ρ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.never_worse import MADE
+from benchmarks.second_messages import planned, trained
+from fedgraph import data, runtime
+from fedgraph.methods import label_hop
+from fedgraph.methods.base import Plan, State
+from fedgraph.methods.label_hop.budget import Training
+from fedgraph.methods.label_hop.params import Params
+from fedgraph.methods.label_hop.releases import Made
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.runtime.base import Runtime
+from fedgraph.types import Graph
+
+GRAPHS = ["made/no-likeness", "made/no-edges", "geom_gcn/chameleon", "geom_gcn/actor", "twitch/ptbr"]
+GRAPHS += ["facebook100/simmons81", "facebook100/vassar85", "facebook100/uchicago30", "facebook100/mich67"]
+GRAPHS += ["made/heterophilous", "made/regular", "planetoid/cora", "amazon/photo"]
+CORRELATIONS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1)
+
+
+def noisier(plan: Plan[Params, Made], factor: float) -> Plan[Params, Made]:
+    """The same steps with so many times the noise."""
+    own = [r.mechanism for r in plan.schedule.releases if isinstance(r.mechanism, GaussianNoise)]
+    noises = [GaussianNoise(mechanism.std * factor) for mechanism in own]
+    releases = tuple(replace(r, mechanism=m) for r, m in zip(plan.schedule.releases, noises, strict=True))
+    return replace(plan, schedule=replace(plan.schedule, releases=releases))
+
+
+def one_seed(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime) -> tuple[float, list[float] | None]:
+    """(rows with the noise beside the test, less rows with the whole budget; accuracy with each ρ, None without a hop)."""
+    plan, made, partition = planned(name, graph, epsilon, seed, Params())
+    tested = made.truth >= 0
+
+    def right(which: Plan[Params, Made], state: State[label_hop.Memory]) -> float:
+        answers = label_hop.predict(which, state, made.asked).argmax(axis=1)
+        return float((answers == made.truth)[tested].mean())
+
+    state = trained(plan, partition, engine, seed, name)
+    if state.memory.hop:
+        heard = [replace(plan, params=plan.params.model_copy(update={"correlation": rho})) for rho in CORRELATIONS]
+        return math.nan, [right(which, state) for which in heard]
+    whole, _, _ = planned(name, graph, epsilon, seed, Params(label_epsilon=0))
+    alone = plan.made.parts.alone
+    less = noisier(whole, 1.0 if alone is None else _total(alone) / _total(whole.made.parts.beside))
+    both = [right(which, trained(which, partition, engine, seed, name)) for which in (less, whole)]
+    return both[0] - both[1], None
+
+
+def _total(training: Training) -> float:
+    return training.noise / math.sqrt(training.steps)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graphs", nargs="+", default=GRAPHS)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 4.0, 8.0])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--data-root", type=Path, default=os.environ.get("FEDGRAPH_DATA"))
+    args = parser.parse_args()
+    with runtime.start("serial") as engine:
+        for name in args.graphs:
+            read = "synthetic/block_model" if name in MADE else name
+            graph = data.load(read, root=args.data_root, parameters=MADE.get(name))
+            if not isinstance(graph, Graph):
+                raise SystemExit(f"{name} is a collection of graphs; this needs one graph")
+            for epsilon in args.epsilons:
+                found = [one_seed(name, graph, epsilon, seed, engine) for seed in range(args.seeds)]
+                costs = [cost for cost, heard in found if heard is None]
+                heard = [accuracies for _, accuracies in found if accuracies is not None]
+                said = f"{name:22} ε = {epsilon:<4g} {len(heard)} hops of {len(found)}"
+                if costs:
+                    error = np.std(costs, ddof=1) / math.sqrt(len(costs)) if len(costs) > 1 else math.nan
+                    said += f"; without: the test costs {-np.mean(costs):+.4f} ± {error:.4f}"
+                if heard:
+                    means = np.mean(heard, axis=0)
+                    said += "; with: ρ " + ", ".join(f"{r:g} {m:.3f}" for r, m in zip(CORRELATIONS, means, strict=True))
+                print(said, flush=True)
+
+
+if __name__ == "__main__":
+    main()
