@@ -188,6 +188,19 @@ class FixedSizeGaussian(Event):
 
 
 @dataclass(frozen=True)
+class MentionedGaussian(Event):
+    """A sum of rows, each drawn by its own fresh secret coin of rate ``sampling_rate`` and bounded by the clip C, plus noise of
+    standard deviation noise_multiplier·C. A unit that is not drawn changes each drawn row of its at most ``others`` neighbours
+    with a coin of ``mention_rate`` (zero-out; ``accounting.mentions``). heavy: the noise is √W N(0, ·), W ~ Exp(1)."""
+
+    noise_multiplier: Level
+    sampling_rate: Rate
+    mention_rate: Rate
+    others: Number
+    heavy: Flag
+
+
+@dataclass(frozen=True)
 class SampledOnce(Event):
     """``event`` run on a secret sample of the units, drawn once with rate ``sampling_rate``: either by independent coins, where
     "sampled and zeroed" and "not sampled" give the same output law (zero-out), or a fixed number of them without replacement

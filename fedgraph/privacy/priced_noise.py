@@ -57,7 +57,11 @@ def require(release: PlannedRelease, place: Place) -> None:
         PrivacyError: less noise than is priced, no rule for the pair, nothing priced, or a clipped sum without its kernel.
     """
     mechanism, bound = release.mechanism, release.bound
-    if isinstance(bound, ClippedSum) and not bound.kernel and isinstance(mechanism, noise.GaussianNoise):
+    if (
+        isinstance(bound, ClippedSum)
+        and not bound.kernel
+        and isinstance(mechanism, noise.GaussianNoise | noise.SymmetricLaplaceNoise)
+    ):
         raise PrivacyError(
             f"release {release.path!r} is priced as a sum of clipped rows, and names no kernel that clips them: give "
             "ClippedSum its kernel, or let the desk clip with Rows"
@@ -126,6 +130,17 @@ def _of_sampled_rows(
     return _enough(mechanism, event.noise_multiplier * least_change(place, Relation.NODE_ZERO_OUT), place)
 
 
+def _of_mentions(
+    mechanism: noise.GaussianNoise | noise.SymmetricLaplaceNoise, event: events.MentionedGaussian, place: Place
+) -> bool:
+    """The multiplier is of the clip of one row. √W times Gaussian noise does not add up over clients to noise of its law."""
+    heavy = isinstance(mechanism, noise.SymmetricLaplaceNoise)
+    if place.protection.relation.replaces or event.heavy is not heavy or not isinstance(place.bound, ClippedSum):
+        return False
+    needed = event.noise_multiplier * place.bound.clip
+    return mechanism.std * (1.0 if heavy else math.sqrt(place.hiding)) >= needed * (1 - ROUNDING)
+
+
 def _enough(mechanism: noise.GaussianNoise | ShrunkGaussianNoise, std: float, place: Place) -> bool:
     kept = mechanism.share if isinstance(mechanism, ShrunkGaussianNoise) else 1.0
     return mechanism.std * math.sqrt(place.hiding) >= std * kept * (1 - ROUNDING)
@@ -187,6 +202,7 @@ RULES: dict[tuple[type[Mechanism], type[Event]], Rule] = {
         for kind in (noise.GaussianNoise, ShrunkGaussianNoise)
         for event in (events.PoissonGaussian, events.FixedSizeGaussian)
     },
+    **{(kind, events.MentionedGaussian): _of_mentions for kind in (noise.GaussianNoise, noise.SymmetricLaplaceNoise)},
     (noise.LaplaceNoise, events.Laplace): _laplace,
     (noise.GumbelTopK, events.BoundedRange): lambda m, e, p: m.scale * e.epsilon >= 2 * _side(p.bound) * (1 - ROUNDING),
     (noise.KaryResponse, events.RandomizedResponse): lambda m, e, _: m.num_values == e.num_values and m.epsilon <= e.epsilon,

@@ -26,6 +26,7 @@ from fedgraph.privacy.desk import Desk, PlannedRelease, Released, Walk
 from fedgraph.privacy.events import (
     FixedSizeGaussian,
     Gaussian,
+    MentionedGaussian,
     PartOf,
     PoissonGaussian,
     Repeated,
@@ -374,6 +375,7 @@ DRAWN = {
     "gap_node": {"sampling_rate": 0.4},
     "progap_node": {"sampling_rate": 0.4},
     "privgnn": {},
+    "heter_poisson": {},
     "sage_node coins": {"sampling_rate": 0.4, "batches": "poisson", "cap": "promised", "degree": 3},
     "sage_node fixed": {"sampling_rate": 0.4, "batches": "fixed", "cap": "promised", "degree": 3},
 }
@@ -395,7 +397,10 @@ def test_secret_samples_and_batches_follow_the_secret_and_the_round(what: str, l
     checked = 0
     for release in plan.schedule.releases:
         leaf = next(leaf for leaf, _ in flatten(release.event))
-        if not isinstance(leaf, PoissonGaussian | FixedSizeGaussian) and plan.guarantee.sampled_once is None:
+        if (
+            not isinstance(leaf, PoissonGaussian | FixedSizeGaussian | MentionedGaussian)
+            and plan.guarantee.sampled_once is None
+        ):
             continue
         first, *later = release.rounds
         one = bounded(1, first)[release.path][0]

@@ -86,6 +86,9 @@ def methods_with_mutants() -> Iterator[Whole]:
     yield Whole(features, together, 3, "second colluder", 2)
     yield Whole(features, together, 2, "", 2)
     yield Whole(features, together, 2, "colluder ignored", 2)
+    drawn = {"method": "heter_poisson", "steps": 2, "projection": 0, "sampling_rate": 1.0}  # its own row, in every step
+    yield Whole(drawn, Viewer.SERVER, 2)
+    yield Whole(drawn, Viewer.SERVER, 2, "noise × ⅔")
     hops = {"method": "gap_edge", "hops": 2, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
     yield Whole(hops, Viewer.CURATOR_TRUSTED, 1)
     yield Whole(hops, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")

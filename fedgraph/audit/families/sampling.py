@@ -8,11 +8,20 @@ the score is their log-likelihood ratio.
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.stats import binom
 
 from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.privacy.accounting import mixture
-from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, PoissonGaussian, RandomizedResponse, Repeated, SampledOnce
+from fedgraph.privacy.events import (
+    FixedSizeGaussian,
+    Gaussian,
+    MentionedGaussian,
+    PoissonGaussian,
+    RandomizedResponse,
+    Repeated,
+    SampledOnce,
+)
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.units import Relation
 
@@ -20,12 +29,13 @@ ZERO_OUT, REPLACE = Relation.NODE_ZERO_OUT.value, Relation.NODE_REPLACE.value
 
 
 def cases() -> Iterator[Case]:
-    """Poisson, fixed, without replacement, changing rows (ε and δ), one-time samples."""
+    """Poisson, fixed, without replacement, changing rows (ε and δ), mentions, one-time samples."""
     yield from _poisson()
     yield from _fixed_batches()
     yield from _without_replacement()
     yield from _changing_rows()
     yield from _one_changing_step()
+    yield from _mentions()
     yield from _sampled_once()
     yield from _fixed_sample()
 
@@ -130,6 +140,29 @@ def one_sided(sigma: float, rate: float, rows: int) -> mixture.Pair:
     others = mixture.pair(sigma, rate, rows - 1, True)
     weights = np.concatenate([others.weights_p * (1 - rate), others.weights_p * rate])
     return mixture.Pair(weights, np.concatenate([2 * others.shifts_p, 2 * others.shifts_p + 1]), np.ones(1), np.zeros(1), sigma)
+
+
+def _mentions() -> Iterator[Case]:
+    """HeterPoisson: a node that is not drawn turns the rows of drawn neighbours that mention it, each from −1 to +1."""
+    sigma, rate, mention, others, steps, delta = 3.0, 0.5, 0.5, 4, 3, 5e-2
+
+    @sampler
+    def release(runs: int, rng: np.random.Generator, there: bool) -> np.ndarray:
+        """Drawn neighbours are known, and taken off: each adds −1, turned +1 where it mentions the node."""
+        own = rng.random((runs, steps)) < rate
+        drawn = rng.binomial(others, rate, (runs, steps))
+        turned = np.where(own, 0, rng.binomial(drawn, mention))
+        seen = GaussianNoise(sigma).apply(there * (own + 2.0 * turned), rng)
+        shift = np.arange(others + 1)
+        chance = (1 - rate) * binom.pmf(shift[:, None, None], drawn, mention)
+        ratios = chance * np.exp((2 * shift[:, None, None] * seen - 2 * shift[:, None, None] ** 2) / sigma**2)
+        return np.asarray(np.log(rate * np.exp((seen - 0.5) / sigma**2) + ratios.sum(axis=0)).sum(axis=1))
+
+    claim = Claim.of(Repeated(MentionedGaussian(sigma, rate, mention, others, heavy=False), steps), delta)
+    sound = Case("poisson-mentions", ZERO_OUT, claim, release(True), release(False))
+    yield sound
+    own_only = Claim.of(Repeated(PoissonGaussian(sigma, rate, 1, False), steps), delta)
+    yield sound.broken("mentions not counted", sound.present, claim=own_only)
 
 
 def _sampled_once() -> Iterator[Case]:

@@ -44,6 +44,7 @@ from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, selec
 
 Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
+_NOISED = (events.Gaussian, events.Laplace, events.PoissonGaussian, events.FixedSizeGaussian, events.MentionedGaussian)
 _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be tighter
 
 
@@ -137,8 +138,14 @@ def _settle(leaf: events.Event) -> events.Event | Price | None:
         return None if leaf.sampling_rate == 0 else _settle_sampled(leaf)
     if isinstance(leaf, events.Selected):
         return _settle_selected(leaf)
-    if isinstance(leaf, (events.Gaussian, events.Laplace, events.PoissonGaussian, events.FixedSizeGaussian)):
-        rate = leaf.sampling_rate if isinstance(leaf, events.PoissonGaussian) else 1.0
+    if (
+        isinstance(leaf, events.MentionedGaussian)
+        and not leaf.heavy
+        and 0 in (1 - leaf.sampling_rate, leaf.mention_rate, leaf.others)
+    ):
+        return _settle(events.PoissonGaussian(leaf.noise_multiplier, leaf.sampling_rate, 1, replaced=False))
+    if isinstance(leaf, _NOISED):
+        rate = leaf.sampling_rate if isinstance(leaf, (events.PoissonGaussian, events.MentionedGaussian)) else 1.0
         batch = leaf.batch_size if isinstance(leaf, events.FixedSizeGaussian) else 1
         if math.isinf(leaf.noise_multiplier) or rate == 0 or batch == 0:
             return None

@@ -8,6 +8,7 @@ the world that holds the unit against the one that does not; forward composes wi
     Poisson Gaussian         the two-sided mixture pair; exact for one row (zero-out: the library's
                              ``from_gaussian_mechanism(σ, sampling_prob=q)``; replace: REPLACE_ONE)
     fixed-size Gaussian      the batch revealed
+    mentioned Gaussian       a one-sided mixture for each number of drawn neighbours (``mentions``)
     Laplace, k-ary response, bounded range, pure ε, bits, (ε, δ)   closed forms
     a choice                 at every ε the largest δ of its alternatives (``OneOf``; Gaussian releases and pure ε in each)
 
@@ -50,12 +51,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri
+from scipy.special import ndtri
 
 from fedgraph.errors import UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import losses, mixture
+from fedgraph.privacy.accounting import losses, mentions, mixture
 from fedgraph.privacy.accounting.losses import Curve
+from fedgraph.privacy.accounting.mentions import gaussian_deltas
 from fedgraph.privacy.events import FixedSizeGaussian
 from fedgraph.privacy.shapes import Array
 
@@ -133,13 +135,6 @@ def gaussian_curve(mu: float, tail: float) -> Curve:
     return Curve(lambda e: gaussian_deltas(e, mu), mu * mu / 2 - mu * reach, mu * mu / 2 + mu * reach, mu)
 
 
-def gaussian_deltas(e: Array, mu: float) -> Array:
-    """δ(e) of the μ-Gaussian mechanism at many e of either sign."""
-    log_above = log_ndtr(mu / 2 - e / mu)
-    ratio = np.minimum(e + log_ndtr(-mu / 2 - e / mu) - log_above, 0.0)
-    return np.asarray(np.exp(log_above) * -np.expm1(ratio))
-
-
 def distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool) -> tuple[Array, Array]:
     """(how far apart the two worlds' sums of one batch can be, in clips; with which probability), the batch revealed.
 
@@ -184,8 +179,8 @@ def _two_point_spread(epsilon: float) -> float:
 
 
 _COVERED = (
-    events.ApproxDP, events.BoundedRange, events.FixedSizeGaussian, events.Gaussian, events.Laplace, events.MultiBit,
-    events.PoissonGaussian, events.PureDP, events.RandomizedResponse,
+    events.ApproxDP, events.BoundedRange, events.FixedSizeGaussian, events.Gaussian, events.Laplace, events.MentionedGaussian,
+    events.MultiBit, events.PoissonGaussian, events.PureDP, events.RandomizedResponse,
 )  # fmt: skip
 
 
@@ -215,6 +210,8 @@ def _part(leaf: events.Event, count: int, tail: float) -> losses.Part:
         chosen = mixture.pair(leaf.noise_multiplier, leaf.sampling_rate, leaf.touched_rows, leaf.replaced)
         forward, backward = mixture.curves(chosen, tail)
         return losses.Part(forward, backward, count)
+    if isinstance(leaf, events.MentionedGaussian):
+        return losses.Part(*mentions.curves(leaf, tail), count)
     if isinstance(leaf, events.FixedSizeGaussian):
         return losses.Part(fixed_size(leaf, tail), None, count)
     if isinstance(leaf, events.Laplace):

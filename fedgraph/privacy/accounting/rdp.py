@@ -37,7 +37,16 @@ from scipy.special import logsumexp
 
 from fedgraph.errors import UnknownEventError
 from fedgraph.privacy.accounting import pld, selection, zcdp
-from fedgraph.privacy.events import Event, FixedSizeGaussian, OneOf, PoissonGaussian, SampledOnce, Selected, flatten
+from fedgraph.privacy.events import (
+    Event,
+    FixedSizeGaussian,
+    MentionedGaussian,
+    OneOf,
+    PoissonGaussian,
+    SampledOnce,
+    Selected,
+    flatten,
+)
 from fedgraph.privacy.shapes import Array
 
 ORDERS: Array = np.array(
@@ -88,6 +97,8 @@ def _per_release(event: Event) -> Array:
     if isinstance(event, OneOf):
         each = [sum((n * _per_release(e) for e, n in flatten(a)), np.zeros_like(ORDERS)) for a in event.alternatives]
         return np.asarray(np.max(each, axis=0))
+    if isinstance(event, MentionedGaussian):  # priced by loss distributions alone
+        return np.full_like(ORDERS, math.inf)
     raise UnknownEventError(f"no Rényi bound is known for {type(event).__name__}: {event}")
 
 

@@ -108,6 +108,29 @@ class GaussianNoise(Mechanism):
 
 
 @dataclass(frozen=True)
+class SymmetricLaplaceNoise(Mechanism):
+    """value + √W N(0, std²) per entry, one secret W ~ Exp(1) for all: symmetric multivariate Laplace. std in data units, > 0.
+
+    Smaller draws of W are as little noise as they are; that most noise spans several steps of the value is all that is checked.
+    """
+
+    std: float
+
+    def __post_init__(self) -> None:
+        require_positive("SymmetricLaplaceNoise.std", self.std)
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        require_finite(value)
+        require_resolved(value, self.std)
+        scale = self.std * math.sqrt(rng.exponential())
+        return np.asarray(value.astype(np.float64) + scale * rng.standard_normal(value.shape))
+
+    @property
+    def words(self) -> str:
+        return f"symmetric multivariate Laplace noise of standard deviation {self.std:.6g}"
+
+
+@dataclass(frozen=True)
 class LaplaceNoise(Mechanism):
     """value + Laplace(scale) per entry. scale in data units, > 0."""
 

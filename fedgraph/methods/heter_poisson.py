@@ -1,0 +1,256 @@
+"""HeterPoisson: noisy sums of clipped gradients of drawn nodes, each of which mentions few neighbours that were not drawn.
+
+In every step a fresh, secret coin of rate q draws nodes. A drawn node's row is its own features beside the mean of those of
+the neighbours that it mentions: each that was not drawn, with a coin of rate p = min(1, M/m), where m is public. So a node is
+in a step's sum by its own row, or by a few mentions (Xiang, Wang & Wang 2024, Figure 3), and ``privacy.accounting.mentions``
+prices both. With M ≥ m a neighbour is always mentioned.
+
+    cap: all        m = n − 1: every graph, no promise; a node is mentioned about qM times whatever its degree is, so that of
+                    most nodes hardly a neighbour is heard
+    cap: limit      m is what the platform enforces
+    cap: promised   neighbourhoods are cut to m by public coins; provable only where no node has more neighbours
+
+The paper keeps a neighbour with M / (its degree), which changes in all its rows when a node goes. ``noise: laplace`` is its
+symmetric multivariate Laplace noise, ``noise: gaussian`` costs far less for what can be proven. Published: Theorem 2 for the
+standard deviation that is added, whatever the law.
+
+**Guarantee.** Node level, zero-out. Sums over clients with Gaussian shares; Laplace noise does not add up, so each client adds
+all of it. It is also the dispute about GAP: there a node's own embedding is released, here sums of gradients are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import ScenarioError
+from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
+from fedgraph.learning.clipping.subgraphs import with_neighbours
+from fedgraph.learning.late import torch
+from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
+from fedgraph.learning.layers.models import Layout, logits
+from fedgraph.learning.optimisers.descents import Descended, masked, poisson_mask
+from fedgraph.learning.sampling import bounded, require_limit
+from fedgraph.learning.views import project
+from fedgraph.methods import base
+from fedgraph.methods.base import seen
+from fedgraph.methods.base.node_caps import COIN, descent_of, directions
+from fedgraph.privacy.accounting import calibrate
+from fedgraph.privacy.accounting.aggregation_noise import least_multiplier
+from fedgraph.privacy.claims import heter_poisson as published
+from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.events import Event, MentionedGaussian, Repeated, Unprotected
+from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism, SymmetricLaplaceNoise
+from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
+from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = base.bibtex("xiang2024preserving")
+
+
+class Params(Settings):
+    """Settings."""
+
+    cap: Literal["all", "limit", "promised"] = Field("all", description="what bounds a node's neighbours m")
+    degree: int = Field(10, ge=1, description="m of cap: limit and cap: promised")
+    mentions: float = Field(1.0, ge=0, description="M, neighbours that mention a node on average where it has all m of them")
+    noise: Literal["gaussian", "laplace"] = Field("gaussian", description="law of the noise; laplace: symmetric multivariate")
+    clip: float = Field(0.5, gt=0, description="norm to which a row's gradient is clipped")
+    sampling_rate: float = Field(0.2, gt=0, le=1, description="q, probability that a node is drawn in a step")
+    steps: int = Field(60, ge=1, description="gradient steps T")
+    learning_rate: float = Field(8.0, gt=0, description="step size on the mean clipped gradient")
+    momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum, at the server")
+    averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged")
+    projection: int = Field(64, ge=0, description="directions learned from the public test graph; 0: all features")
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """rates: p at each client. basis: public directions of features, or None. layout: of a logistic regression."""
+
+    rates: tuple[float, ...]
+    basis: np.ndarray | None
+    layout: Layout
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A client's features (unit rows or coordinates), its edges, its labels, its number."""
+
+    features: sp.csr_array
+    adjacency: sp.csr_array
+    labels: torch.Tensor
+    number: int
+
+
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
+    """One noisy sum a step; one noise multiplier, priced at each client's own size."""
+    if facts.public.graph is None:
+        raise ScenarioError("heter_poisson is tested on a public graph: set the task's protocol: inductive")
+    others = [max(n - 1, 0) if params.cap == "all" else min(params.degree, n) for n in facts.sizes.clients]
+    rates = tuple(min(1.0, params.mentions / max(m, 1)) for m in others)
+    mechanism: Mechanism = Disclose("no noise was asked for")
+    events: list[Event] = [Unprotected("no noise")] * len(others)
+    claimed, min_clients = None, 1
+    if budget.private:
+        multiplier = _multiplier(params, tuple(zip(rates, others, strict=True)), max(facts.sizes.clients), budget)
+        claimed = published.epsilon(
+            multiplier, params.sampling_rate, params.mentions, max(facts.sizes.clients), params.steps, budget.delta
+        )
+        events = [_event(params, multiplier, p, m) for p, m in zip(rates, others, strict=True)]
+        std, min_clients = base.gradient_std(multiplier, params.clip, facts)
+        heavy = params.noise == "laplace"
+        mechanism = SymmetricLaplaceNoise(multiplier * params.clip) if heavy else GaussianNoise(std)
+    basis, inputs = directions(params.projection, facts)
+    assumed = [Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.TEST_GRAPH_PUBLIC]
+    if params.cap != "all":
+        enforced = params.cap == "limit"
+        assumed.append(Assumption.DEGREE_LIMIT_ENFORCED if enforced else Assumption.PROMISED_DEGREE)
+    bound = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
+    return base.Plan(
+        method="heter_poisson",
+        params=params,
+        facts=facts,
+        guarantee=base.guarantee_of(
+            facts, Relation.NODE_ZERO_OUT, tuple(assumed), budget.delta, per_end=False,
+            promised=params.degree if params.cap == "promised" else None,
+            limit=params.degree if params.cap == "limit" else None,
+        ),
+        schedule=base.Schedule(
+            rounds=params.steps,
+            releases=tuple(
+                PlannedRelease("model", bound, mechanism, event, range(params.steps), client=client)
+                for client, event in enumerate(events)
+            ),
+            min_clients=min_clients,
+        ),
+        made=Made(rates, basis, Layout((2 * inputs, facts.sizes.num_classes))),
+        epsilon_published=claimed,
+        sums=base.Sums(suffice=params.noise == "gaussian"),
+    )  # fmt: skip
+
+
+def _event(params: Params, multiplier: float, rate: float, others: int) -> Event:
+    return MentionedGaussian(multiplier, params.sampling_rate, rate, others, params.noise == "laplace")
+
+
+def _multiplier(params: Params, sizes: tuple[tuple[float, int], ...], units: int, budget: base.Budget) -> float:
+    """σ / clip; published: Theorem 2."""
+    if budget.calibrated_by == "published":
+        how = (params.sampling_rate, params.mentions, units, params.steps, budget.delta)
+        return least_multiplier(lambda m: published.epsilon(m, *how), budget.epsilon)
+    return max(
+        calibrate.noise_multiplier(
+            lambda s, rate=rate, others=others: Repeated(_event(params, s, rate, others), params.steps),  # type: ignore[misc]
+            budget.epsilon,
+            budget.delta,
+        )
+        for rate, others in set(sizes)
+    )
+
+
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
+    memory = descent_of(plan.params).start(plan.made.layout.start(rng))
+    return base.State({"parameters": memory.parameters}, memory)
+
+
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    graph, adjacency = subgraph.graph, subgraph.graph.adjacency
+    if plan.params.cap == "promised":
+        adjacency = bounded(adjacency, plan.params.degree, subgraph.nodes, COIN)
+    elif plan.params.cap == "limit":
+        require_limit(adjacency, plan.params.degree, subgraph.nodes)
+    return Work(_features(plan, graph), adjacency, torch.tensor(graph.labels, device=device()), subgraph.client)
+
+
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+    """The noisy sum of clipped gradients of this step's drawn rows."""
+
+    def gradient() -> np.ndarray:
+        drawn = poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
+        kept = mentioned(work.adjacency, drawn, plan.made.rates[work.number], streams.generator("mentions"))
+        x = FeatureMatrix(with_neighbours(work.features, kept))
+        return clipped_gradient_sum(plan.made.layout, model["parameters"], x, masked(work.labels, drawn), plan.params.clip)
+
+    return {"gradient": desk.release("model", gradient)}
+
+
+def mentioned(adjacency: sp.csr_array, drawn: np.ndarray, rate: float, rng: np.random.Generator) -> sp.csr_array:
+    """CSR [n, n] of float32 ones: whom each drawn row mentions. drawn: bool [n]. rate: p. rng: secret coins, one an arc."""
+    owner = np.repeat(np.arange(drawn.size), np.diff(adjacency.indptr))
+    kept = drawn[owner] & ~drawn[adjacency.indices] & (rng.random(owner.size) < rate)
+    arcs = (np.ones(int(kept.sum()), np.float32), (owner[kept], adjacency.indices[kept]))
+    return sp.csr_array(arcs, shape=adjacency.shape)
+
+
+def server(plan: Planned, state: base.State[Descended], inbox: base.Inbox) -> base.State[Descended]:
+    """One step on the mean over the public expected number of drawn rows."""
+    rows = np.float32(plan.params.sampling_rate * plan.facts.sizes.num_nodes)
+    memory = descent_of(plan.params).step(state.memory, inbox.sums["gradient"] / rows, inbox.round)
+    return base.State({"parameters": memory.parameters}, memory)
+
+
+def predict(plan: Planned, state: base.State[Descended], graph: Graph) -> np.ndarray:
+    """[n, c] scores on a public graph; every neighbour is mentioned."""
+    rows = FeatureMatrix(with_neighbours(_features(plan, graph), sp.csr_array(graph.adjacency.astype(np.float32))))
+    return logits(plan.made.layout, state.memory.average, rows)
+
+
+def _features(plan: Planned, graph: Graph) -> sp.csr_array:
+    basis = plan.made.basis
+    return unit_rows(graph.features) if basis is None else project(graph.features, basis)
+
+
+def reads_rounds(plan: Planned) -> bool:
+    """Whether the rounds of a run should be kept: for a viewer who sees them."""
+    return seen.worth_keeping(plan, plan.made.layout.num_parameters)
+
+
+def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """For each unit (node, −1, label) what all rounds say, as in ``sage_node``; None where nothing was kept.
+
+    A canary without edges has its own row only. Rows of others are known, who was drawn is not: of each row its expected share
+    is taken off, and mentions are not. At q = 1 everybody is drawn, and the score is the exact log-likelihood ratio times s².
+    """
+    if not state.seen:
+        return None
+    p, found = plan.params, np.zeros(plan.facts.sizes.num_nodes)
+    weights = np.full(found.size, p.sampling_rate)
+    weights[units[:, 0]] /= 2
+    for number, order in enumerate(seen.groups(plan)):
+        part = graph.induced(order)
+        x = FeatureMatrix(with_neighbours(_features(plan, part), sp.csr_array(part.adjacency.shape, dtype=np.float32)))
+        labels = torch.tensor(part.labels, device=device())
+        coins = seen.Coins.of(order, units[:, 0])
+        overlap = overlaps(x, coins.rows)
+        for _, model, message in seen.messages(plan, state, number, "gradient"):
+            one = (plan.made.layout, model["parameters"], x, labels, p.clip)
+            left = left_over_products(*one, message, weights[order])
+            coins.add(p.sampling_rate**2 * products(*one, overlap, coins.rows), p.sampling_rate * left)
+        found[order[coins.rows]] = coins.ratios(seen.noise(plan, "model", p.clip))
+    return found[units[:, 0]]
+
+
+_SMALL: Mapping[str, object] = {"steps": 5, "projection": 16}
+
+OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(
+    kind="classifier",
+    units=(Unit.NODE,),
+    reads=lambda plan: base.Reads.PUBLIC_GRAPH,
+    situations=(
+        base.Situation("inductive", settings=_SMALL),
+        base.Situation("inductive", settings={**_SMALL, "cap": "promised", "noise": "laplace", "steps": 2}),
+    ),
+    answers_every_round=True,
+    reads_rounds=reads_rounds,
+    evidence=evidence,
+)

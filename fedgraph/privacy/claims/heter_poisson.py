@@ -1,0 +1,60 @@
+"""HeterPoisson with symmetric multivariate Laplace noise (Xiang, Wang & Wang 2024, arXiv 2311.06888, Theorem 2).
+
+Published, as in the released code (zihangxiang/PNPiGNNs at c317861, privacy/mix.py): rows are clipped to c, so that a row that
+is replaced moves the sum by C = 2c; of n units one is drawn with rate q, else mentioned in j ~ Bin(n, qM/n) rows. With b = σ/√2
+the Rényi divergence of a *univariate* Laplace pair at each distance s (½ for the own row, j for mentions, in units of C):
+
+    T/(α−1) · ln Σ P(s) [α/(2α−1) e^{(α−1)s/b} + (α−1)/(2α−1) e^{−αs/b}],   α in (1, 10],  then Balle et al. 2020, Theorem 21.
+
+What it misses: the noise is one W for all coordinates, and its density has a pole in two and more dimensions, so that Rényi
+divergences of shifted copies are infinite from order d/(d − 2) on; the mixture is one-sided though a batch is not revealed; and
+the released sampler keeps a neighbour with rate M / (its degree), which changes when a node goes.
+
+**Edge cases.** Arguments must be finite and > 0 (``PrivacyError``).
+"""
+
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.aggregation_noise import least_multiplier
+from fedgraph.privacy.claims.claim import Claim
+from fedgraph.privacy.events import MentionedGaussian, Repeated
+from fedgraph.privacy.sensitivity import require_positive
+
+PAPER = "HeterPoisson with SML noise (Xiang et al. 2024)"
+ORDERS = np.linspace(1.0001, 10.0, 100)
+
+
+def epsilon(noise_multiplier: float, rate: float, mentions: float, units: int, steps: int, delta: float) -> float:
+    """The published ε. noise_multiplier: std / clip of one row. mentions: M. units: n."""
+    from scipy.stats import binom  # its import takes half a second
+
+    require_positive("noise_multiplier", noise_multiplier)
+    hits = np.arange(min(units, 200) + 1)
+    logs = np.append(math.log1p(-rate) if rate < 1 else -math.inf, math.log(rate))
+    distances = np.append(hits, 0.5)
+    weights = np.append(logs[0] + binom.logpmf(hits, units, min(1.0, rate * mentions / units)), logs[1])[:, None]
+    scaled, a = distances[:, None] / (noise_multiplier / 2 / math.sqrt(2)), ORDERS
+    there = np.log(a / (2 * a - 1)) + (a - 1) * scaled
+    back = np.log((a - 1) / (2 * a - 1)) - a * scaled
+    moments = np.maximum(logsumexp(np.logaddexp(there, back) + weights, axis=0), 1e-6)
+    return float(np.min(steps * moments / (a - 1) - (math.log(delta) + np.log(a)) / (a - 1) + np.log((a - 1) / a)))
+
+
+def rows() -> list[Claim]:
+    """PubMed as released (batch 4,096 of 15,774, nine epochs, one neighbour) at ε = 8, and Gaussian noise of that size."""
+    units, rate, mentions, steps, delta, claimed = 15774, 4096 / 15774, 1, 34, 1e-5, 8.0
+    sigma = least_multiplier(lambda m: epsilon(m, rate, mentions, units, steps, delta), claimed)
+    inputs: dict[str, float | str] = {"n": units, "q": rate, "M": mentions, "T": steps, "sigma / clip": sigma}
+    found = []
+    for name, heavy, words in (
+        ("as released, in many dimensions", True, "W is read off the directions that no row touches; a small W is no noise"),
+        ("the same standard deviation, Gaussian", False, "one W for all coordinates is what costs, not the sampling"),
+    ):
+        event = Repeated(MentionedGaussian(sigma, rate, mentions / units, units, heavy), steps)
+        provable = price(event, delta).epsilon
+        found.append(Claim(PAPER, name, claimed, delta, words, inputs, claimed if heavy else None, provable))
+    return found
