@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-Rule = Literal["hard", "hybrid"]
+Rule = Literal["hard", "hybrid", "soft"]
 MOST_STEPS, SETTLED = 200, 1e-9  # of the fixed point, as in the paper; the relative change at which it is done
 LEAST, MOST = 1e-9, 1e9  # of a propensity; degrees after noise need not have a maximum-likelihood estimate
 BYTES_PER_PAIR = 24  # peak memory of ``likely_links`` for one ordered pair
@@ -45,7 +45,7 @@ def likely_links(degrees: np.ndarray, yeses: sp.csr_array, answers: int, strengt
         answers: r, how many answers there are of each pair.
         strength: s, the ε of one answer.
         rule: ``hard``: pairs above ½, int8. ``hybrid``: so many of the likeliest pairs as are expected, with their
-            probabilities as weights, float32.
+            probabilities as weights, float32. ``soft``: every pair, with its probability, float32.
     """
     x, n = np.log(propensities(degrees)), degrees.size
     odds = x[:, None] + x[None, :] - strength * answers
@@ -55,6 +55,8 @@ def likely_links(degrees: np.ndarray, yeses: sp.csr_array, answers: int, strengt
     if rule == "hard":
         return sp.csr_array((odds > 0).astype(np.int8))
     np.exp(-np.logaddexp(0, -odds, out=odds), out=odds)
+    if rule == "soft":
+        return sp.csr_array(odds.astype(np.float32))
     pairs = np.triu_indices(n, k=1)
     likely = odds[pairs]
     count = min(int(likely.sum()), likely.size)

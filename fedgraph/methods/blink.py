@@ -4,7 +4,8 @@
     degree   deg(i) + Laplace(1/ε_d)
     graph    a prior from the degrees, a posterior from both answers about a pair (``learning.degree_prior``)
 
-``links: hard`` keeps pairs that are more likely linked than not, ``hybrid`` so many of the likeliest as are expected, weighted.
+``links: hard`` keeps pairs that are more likely linked than not, ``hybrid`` so many of the likeliest as are expected, weighted,
+``soft`` all pairs, weighted (Zhu, Tan & Xiao 2023, §4.3: its three variants).
 A graph convolutional network is trained on that. Below ε of about 3 the hard guess has hardly an edge: the network is then one
 on features alone, and ``links: none`` (no node says anything, ε = 0) must stand beside it.
 
@@ -51,8 +52,8 @@ ENDS = 2  # lists and degrees that hold an undirected edge
 class Params(Settings):
     """Settings."""
 
-    links: Literal["hard", "hybrid", "none"] = Field(
-        "hard", description="pairs above ½; the likeliest with their probabilities as weights; or no edge at all (ε = 0)"
+    links: Literal["hard", "hybrid", "soft", "none"] = Field(
+        "hard", description="pairs above ½; the likeliest, or all, with their probabilities as weights; or no edge (ε = 0)"
     )
     reports: Literal["both", "one"] = Field(
         "both", description="who answers for a pair: both its nodes, as published, or the one of smaller number"
@@ -106,7 +107,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         raise ScenarioError("blink needs public features and labels: set the task's protocol: transductive")
     if facts.membership.cut_edges_shared:
         raise ScenarioError("blink asks about pairs within a client: write cut_edges: dropped")
-    needed = degree_prior.BYTES_PER_PAIR * max(facts.sizes.clients) ** 2 / 1e9
+    whole_graphs = 3 if params.links == "soft" else 1  # the guessed graph is then as large as all pairs are
+    needed = whole_graphs * degree_prior.BYTES_PER_PAIR * max(facts.sizes.clients) ** 2 / 1e9
     if params.links != "none" and needed > params.memory_gb:
         raise ScenarioError(
             f"blink looks at all pairs of {max(facts.sizes.clients)} nodes and needs about {needed:.3g} GB (memory_gb: "

@@ -10,6 +10,9 @@ clipped gradient becomes any other: Δ₂ = 4C for the sum. Each row of probabil
 Δ₂ = 2. All are Gaussians of one composition. Published (and in the released code): one row is replaced, 2C, and a released row
 moves by its own norm, Δ = 1.
 
+``neighbours: k`` chooses the noise so that any k edges of one node are protected together at ε (the paper's k-neighbour level,
+but with public features): they are in k + 1 rows, so Δ₂ = 2(k + 1)C and √(2(k + 1)). What is printed for one edge is then less.
+
 Federated, who sees what: the server sees each client's sums and rows (behind secure aggregation: their sums), clients see the
 parameters. A client's rows hold edges among its own nodes; edges between clients are dropped.
 """
@@ -45,12 +48,20 @@ from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("chien2023differentially")
 
+ENDS = 2  # rows that one edge turns
 CLAIMED_GRADIENT, CLAIMED_ROWS = 2.0, 1.0  # Δ₂ as published: in clips, and in norms of a released row
+
+
+K_EDGES = (
+    "Any {k} edges of one node, which turn {rows} rows, are protected together at ε ≤ {epsilon:.4g}; the ε of this row is of "
+    "one edge."
+)
 
 
 class Params(Settings):
     """Settings."""
 
+    neighbours: int = Field(1, ge=1, description="edges of one node that are protected together at ε: k-neighbour level")
     steps: int = Field(40, ge=0, description="gradient steps of the network on adjacency rows T; 0: no edge is read (ε = 0)")
     rows_share: float = Field(0.5, gt=0, lt=1, description="share of the squared loss for the released rows")
     clip: float = Field(0.5, gt=0, description="norm to which a row's gradient is clipped")
@@ -110,7 +121,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         wanted = whole * math.sqrt(steps / (1 - params.rows_share)), whole / math.sqrt(params.rows_share)
         true = tuple(sensitivity_l2(bound, relation) for bound in bounds)
         claimed = (CLAIMED_GRADIENT * params.clip, CLAIMED_ROWS)
-        of = claimed if budget.calibrated_by == "published" else true
+        rows = (1 + params.neighbours) / ENDS  # so many times those that one edge turns
+        of = [
+            c * f
+            for c, f in zip(claimed if budget.calibrated_by == "published" else true, (rows, math.sqrt(rows)), strict=True)
+        ]
         stds = [multiplier * change for multiplier, change in zip(wanted, of, strict=True)]
         shares = [base.gradient_std(1.0, std, facts) for std in stds]
         min_clients = shares[0][1]
@@ -132,7 +147,18 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         schedule=base.Schedule(rounds=steps + 1 if steps else 0, releases=releases if steps else (), min_clients=min_clients),
         made=Made(facts.public.attributes, Layout((n, facts.sizes.num_classes))),
         epsilon_published=published if steps else 0.0 if budget.private else None,
+        notes=_notes(params, noised, budget),
     )
+
+
+def _notes(params: Params, noised: tuple[tuple[Mechanism, Event], ...], budget: base.Budget) -> tuple[str, ...]:
+    """What k edges of one node cost together."""
+    one, two = (event for _, event in noised)
+    if params.neighbours == 1 or not isinstance(one, Gaussian) or not isinstance(two, Gaussian):
+        return ()
+    rows = (1 + params.neighbours) / ENDS
+    mu = math.hypot(math.sqrt(params.steps) * rows / one.noise_multiplier, math.sqrt(rows) / two.noise_multiplier)
+    return (K_EDGES.format(k=params.neighbours, epsilon=gaussian.epsilon(mu, budget.delta), rows=1 + params.neighbours),)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fedgraph.attacks.__main__ import main
@@ -16,6 +18,17 @@ def test_every_mutant_has_its_sound_method_before_it() -> None:
     assert len(set(sound)) == len(sound)
     assert {(w.name, w.viewer) for w in listed} == set(sound)
     assert all(why.endswith(".") for why in (f"{w.rstrip('.')}." for w in mutants.UNSEEN.values()))
+
+
+def test_the_page_counts_what_the_benches_have() -> None:
+    page = (Path(__file__).parents[2] / "docs/attacks.md").read_text(encoding="utf-8")
+    broken, sound = (sum(bool(w.broken) is b for w in mutants.wholes()) for b in (True, False))
+    assert f"The bench has {broken} mutants and {sound} sound rows." in page
+    table = page[page.index("| method, viewer, clients |") : page.index("The bench has")]
+    assert table.count(";") + table.count("\n| ") - 1 == broken, "every mutant has its number in the table"
+    judged = list(bench.cases())
+    wrong = sum(case.mutant is not None for case in judged)
+    assert f"{wrong} of {wrong} mutants caught, 0 of {len(judged) - wrong} sound" in page.replace("\n", " ")
 
 
 def test_a_sound_method_is_not_accused_in_few_runs() -> None:

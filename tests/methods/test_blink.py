@@ -58,6 +58,8 @@ def test_the_posterior_is_bayes_rule(answers: int) -> None:
     assert posterior[kept].min() >= posterior[~kept & ~np.eye(n, dtype=bool)].max() - 1e-9
     hard = degree_prior.likely_links(degrees, sp.csr_array(yeses), answers, strength, "hard").toarray()
     assert np.array_equal(hard > 0, posterior > 0.5)
+    soft = degree_prior.likely_links(degrees, sp.csr_array(yeses), answers, strength, "soft").toarray()
+    assert soft == pytest.approx(posterior, rel=1e-5, abs=1e-9)
 
 
 @pytest.mark.parametrize("reports", ["both", "one"])

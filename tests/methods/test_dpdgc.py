@@ -81,6 +81,35 @@ def test_neighbouring_graphs_stay_within_what_is_declared(library: Graph) -> Non
     assert 1.9 < moved[1] <= declared[1]
 
 
+@pytest.mark.parametrize("k", [2, 5])
+def test_k_edges_of_one_node_are_protected_together(library: Graph, k: int) -> None:
+    """They turn k + 1 rows, so the noise grows by (k + 1)/2 and its root, and one edge costs less."""
+    one, _, _ = planned(library, 2.0)
+    several, partition, _ = planned(library, 2.0, neighbours=k)
+    ratios = [b.mechanism.std / a.mechanism.std for a, b in zip(one.schedule.releases, several.schedule.releases, strict=True)]
+    assert ratios == pytest.approx([(k + 1) / 2, ((k + 1) / 2) ** 0.5])
+    assert several.provable().epsilon < one.provable().epsilon <= 2.0
+    (said,) = several.notes
+    assert 1.99 < float(said.split("ε ≤ ")[1].split(";")[0]) <= 2.0
+    clear, _, _ = planned(library, np.inf)
+    graph = partition.subgraphs[0].graph
+    shape = dpdgc.start(clear, np.random.default_rng(1)).model["parameters"].shape
+    model = {"parameters": (300 * np.random.default_rng(1).normal(size=shape)).astype(np.float32)}
+
+    def met(adjacency: np.ndarray) -> np.ndarray:
+        held = dataclasses.replace(partition.subgraphs[0], graph=dataclasses.replace(graph, adjacency=sp.csr_array(adjacency)))
+        desk = SimpleNamespace(release=lambda path, value: value())
+        return np.asarray(dpdgc.client(clear, dpdgc.prepare(clear, held), model, clear.params.steps, None, desk)["rows"])  # type: ignore[arg-type]
+
+    largest, whole = 0.0, graph.adjacency.toarray()
+    for node in np.flatnonzero(np.diff(graph.adjacency.indptr) >= k)[:20]:
+        gone = whole.copy()
+        others = np.flatnonzero(whole[node])[:k]
+        gone[node, others] = gone[others, node] = 0
+        largest = max(largest, float(np.linalg.norm(met(whole) - met(gone))))
+    assert 0.6 * (2 * (k + 1)) ** 0.5 < largest <= (2 * (k + 1)) ** 0.5
+
+
 @pytest.mark.parametrize("path", ["gradient", "rows"])
 def test_two_thirds_of_the_noise_is_no_plan(library: Graph, path: str) -> None:
     plan, _, _ = planned(library, 2.0)
