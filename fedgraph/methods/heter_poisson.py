@@ -232,11 +232,11 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
         labels = torch.tensor(part.labels, device=device())
         coins = seen.Coins.of(order, units[:, 0])
         overlap = overlaps(x, coins.rows)
-        for _, model, message in seen.messages(plan, state, number, "gradient"):
+        for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
             one = (plan.made.layout, model["parameters"], x, labels, p.clip)
             left = left_over_products(*one, message, weights[order])
             coins.add(p.sampling_rate**2 * products(*one, overlap, coins.rows), p.sampling_rate * left)
-        found[order[coins.rows]] = coins.ratios(seen.noise(plan, "model", p.clip))
+        found[order[coins.rows]] = coins.ratios(seen.seen_noise(plan, "model", p.clip))
     return found[units[:, 0]]
 
 
