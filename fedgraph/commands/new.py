@@ -12,6 +12,7 @@ from fedgraph.scenario import wanted as wishes
 
 HELP = "write a commented scenario for your own graph or federation"
 LABEL = "What is to be predicted? one of: {}"
+LINKS_UNIT = "What is private? node: all ties of a person; edge: one tie; entity: all records of one owner (with --owner)"
 UNIT = "What is private? node: everything about a person; edge: only who is tied to whom"
 ASKED = (
     "Are the people whose answers you want private, too? private: each gives its own data and only it sees its answer; "
@@ -30,8 +31,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="your .npz file, CSV folder or folder of graphs, or a name (fedgraph ls data)",
     )
     data.add_argument("--federation", type=Path, metavar="DIR", help="your federation: a folder with one folder per client")
+    parser.add_argument("--task", choices=wishes.TASKS, default="nodes", help="classify nodes, or say who will be linked")
+    parser.add_argument("--owner", metavar="COLUMN", help="links: column of edges.csv that says who owns each record")
     parser.add_argument("--label", metavar="COLUMN", help="what is to be predicted, where a table has several columns")
-    parser.add_argument("--unit", choices=wishes.UNITS, help="what is one person's data: a node, or an edge")
+    parser.add_argument("--unit", choices=wishes.UNITS, help="what is one person's data: a node, an edge, or an owner's edges")
     parser.add_argument("--asked", choices=wishes.ASKED, help="whether the people whose answers you want are private, too")
     parser.add_argument("--trust", nargs="+", choices=[t.value for t in Trust], help="who may be trusted; several are compared")
     parser.add_argument("--epsilons", nargs="+", type=float, metavar="ε", help="privacy budgets, e.g. 1 4 8 inf")
@@ -81,18 +84,26 @@ def run(options: argparse.Namespace) -> int:
         None if options.federation else questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")
     )
     seen = wishes.look_at_data(Path(graph or ""))
-    label = options.label
-    if not label and len(seen.labels) > 1:
+    label, links = options.label, options.task == "links"
+    if not label and len(seen.labels) > 1 and not links:
         label = questions.ask("--label", LABEL.format(", ".join(seen.labels)), seen.labels[0])
     many = is_collection(Path(graph or ""))  # then a whole graph is private
-    unit = options.unit or ("node" if many else questions.ask("--unit", UNIT, "node"))
-    asked = options.asked or ("private" if unit == "edge" or options.federation else questions.ask("--asked", ASKED, "private"))
+    most = "entity" if options.owner else "node"
+    unit = options.unit or ("node" if many else questions.ask("--unit", LINKS_UNIT if links else UNIT, most))
+    told = unit == "edge" or options.federation or links
+    asked = options.asked or ("private" if told else questions.ask("--asked", ASKED, "private"))
     trust = options.trust or questions.ask("--trust", WHOM, "curator sums own-client").split()
     budgets = options.epsilons or questions.ask("--epsilons", BUDGETS, "1 8 inf" if options.federation else "1 4 8").split()
     bounds = questions.column_bounds(seen.numbers, options.bounds)
     parameters = seen.parameters | ({"label": label} if label else {}) | ({"bounds": bounds} if bounds else {})
+    if links:
+        parameters = {key: value for key, value in parameters.items() if key != "label" or options.label}
+        folder = Path(graph or "")
+        parameters |= {"labels": ""} if folder.is_dir() and not many and not (folder / "labels.csv").exists() else {}
+    parameters |= {"owner": options.owner} if options.owner else {}
     wanted = wishes.Wanted(
-        data=wishes.data_of(graph, options.federation, parameters),
+        data=wishes.data_of(graph, options.federation, parameters, options.task),
+        task=options.task,
         unit=unit,
         trust=tuple(map(trust_called, trust)),
         epsilons=wishes.budgets(budgets),

@@ -106,4 +106,8 @@ OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(
     units=(Unit.EDGE,),
     situations=(base.Situation("links", (Trust.CURATOR, Trust.OWN_CLIENT)),),
     ignores_budget={},
+    drafts=(
+        base.Draft("links", "any", {"label": "shared neighbours"}, "without privacy: Adamic-Adar", compared=True),
+        base.Draft("links", "any", {"model": "gcn", "label": "GCN"}, "without privacy: a trained encoder", compared=True),
+    ),
 )

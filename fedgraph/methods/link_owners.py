@@ -178,4 +178,9 @@ OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(
     kind="linker",
     units=(Unit.NODE, Unit.ENTITY),
     situations=(base.Situation("links"), base.Situation("links", settings={"limit": 3, "width": 2})),
+    drafts=(
+        base.Draft("links", "node", {"label": "per person"}, "all edges of a person are private"),
+        base.Draft("links", "entity", {"unit": "entity", "label": "per owner"}, "all edges of an owner, of all its nodes"),
+        base.Draft("links", "any", {"learns": False, "label": "public features"}, "no edge is read: ε = 0", compared=True),
+    ),
 )

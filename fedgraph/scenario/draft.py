@@ -1,7 +1,8 @@
 """A commented scenario, written from what a person wants: the text is ``draft.yaml.j2``, the rows are what methods offer.
 
-There are three kinds. One graph that is dealt to clients: which method, whom to trust, at what cost? A federation: is it
-worth joining, for whom, and at what cost? Many small graphs: which are of which kind, with whole graphs private?
+There are four kinds. One graph that is dealt to clients: which method, whom to trust, at what cost? A federation: is it worth
+joining, for whom, and at what cost? Many small graphs: which are of which kind, with whole graphs private? Links of one graph
+or a federation: who will be tied to whom?
 """
 
 import math
@@ -39,7 +40,8 @@ def draft_yaml(wanted: Wanted, folder: Path) -> str:
     writer = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     writer.filters["line"] = as_line
     template = writer.from_string(resources.files("fedgraph.scenario").joinpath("draft.yaml.j2").read_text(encoding="utf-8"))
-    why = f"δ: that the guarantee fails for anybody of all {data.people:,} has a chance of 1 in 10 at most"
+    people = max(data.people, data.graph.num_edges if wanted.links and data.graph is not None else 0)
+    why = f"δ: that the guarantee fails for anybody of all {people:,} has a chance of 1 in 10 at most"
     return template.render(
         wanted=wanted,
         data=data,
@@ -47,8 +49,8 @@ def draft_yaml(wanted: Wanted, folder: Path) -> str:
         protocols=PROTOCOLS,
         datasets=datasets,
         path=data.path and os.path.relpath(data.path.resolve(), folder.resolve()),
-        delta=f"delta: {delta_for(data.people):.0e}                 # {why}",
-        **(_federation(wanted) if data.federation else _one_graph_or_many(wanted)),
+        delta=f"delta: {delta_for(people):.0e}                 # {why}",
+        **(_federation(wanted) if data.federation and not wanted.links else _one_graph_or_many(wanted)),
     )
 
 
@@ -60,12 +62,13 @@ def offered_rows(wanted: Wanted) -> Rows:
     """
     data = wanted.data
     every = [(name, kinds.method(name).OFFERS) for name in plugins.names("methods")]
+    kind = "links" if wanted.links else "federation" if data.federation else "graph"
     fitting = [
         (name, draft)
         for name, offers in every
-        if data.federation or any(situation.given == wanted.protocol for situation in offers.situations)
+        if (data.federation and not wanted.links) or any(place.given == wanted.protocol for place in offers.situations)
         for draft in offers.drafts
-        if draft.data == ("federation" if data.federation else "graph") and draft.unit == wanted.unit
+        if draft.data == kind and draft.unit in (wanted.unit, "any")
         if (draft.crossing or not data.crossing) and (draft.edgeless or data.collection is None)
     ]
     return sorted(fitting, key=lambda row: row[1].compared)
@@ -89,7 +92,7 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
         "rows": _as_yaml([(_entry(n, d, trust[0], size.cheaper), d.comment) for n, d in rows]),
         "quick_rows": _as_yaml(quick, 4),
         "tasks": range((3 if size.spare else 2) if many else 1),
-        "dealt": "natural" if data.owners else f"uniform, clients: {wanted.clients or 10}",
+        "dealt": "natural" if data.owners or data.federation else f"uniform, clients: {wanted.clients or 10}",
         "whole": f"{wanted.title}{WHOLE}",
         "folds": max(2, min(FOLDS, data.least_class)),
         "most": COMPARED[size.cheaper],
@@ -126,7 +129,7 @@ def _entry(method: str, draft: Draft, trust: str, cheaper: int) -> dict[str, obj
     What is never private differs by chance alone between seeds and levels of trust: it runs once, at one of them.
     """
     once: dict[str, object] = {"trust": [trust]} if draft.compared else {}
-    if once and kinds.method(method).OFFERS.never_private and draft.data == "graph":
+    if once and kinds.method(method).OFFERS.never_private and draft.data != "federation":
         once["seeds"] = 1
     return {"method": method, **draft.settings, **draft.cheaper[min(cheaper, len(draft.cheaper) - 1)][1], **once}
 

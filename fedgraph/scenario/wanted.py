@@ -15,7 +15,8 @@ from fedgraph.privacy.trust import Trust
 if TYPE_CHECKING:
     from fedgraph.types import Graph, GraphCollection
 
-UNITS = ("node", "edge")
+TASKS = ("nodes", "links")
+UNITS = ("node", "edge", "entity")
 ASKED = ("private", "public")  # the people whose answers are wanted
 TRUST = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)  # what every method of a draft can serve
 FEWEST_LABELLED = 5
@@ -28,6 +29,7 @@ NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 PROTOCOLS = {
     "asking": "everybody is private; who asks gives its own row and ties, and only it sees its answer",
     "inductive": "who asks is public with its ties: only the people one learns from are private",
+    "links": "people and attributes are public: only who is tied to whom is private",
     "transductive": "people, attributes and training labels are public: only who is tied to whom is private",
 }
 
@@ -87,6 +89,7 @@ class Size:
 class Wanted:
     """What the scenario shall compare.
 
+    task: whether nodes are classified, or links foreseen.
     asked: whether people whose answers are wanted are private, too. clients: of one graph that is dealt out; None: 10.
     parameters: of the data set, such as bounds of columns. fits: in words, how long it will take.
     """
@@ -101,10 +104,19 @@ class Wanted:
     parameters: Mapping[str, object] = field(default_factory=dict)
     size: Size = Size()
     fits: str = ""
+    task: str = "nodes"
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
             raise ScenarioError(f"--unit is {self.unit!r}; allowed: {', '.join(UNITS)}")
+        if self.links and self.data.collection is not None:
+            raise ScenarioError("--task is links; allowed for many small graphs: nodes, since each graph is a row there")
+        owned = self.data.graph is not None and bool(self.data.graph.edge_owners)
+        if self.unit == "entity" and not (self.links and owned):
+            raise ScenarioError(
+                "--unit is entity; allowed with --task links, where --owner names the column of edges.csv that says who owns "
+                "each record"
+            )
         if self.data.collection is not None and self.unit != "node":
             raise ScenarioError(f"--unit is {self.unit}; allowed for many small graphs: node, which is a whole graph")
         if self.asked not in ASKED:
@@ -128,8 +140,15 @@ class Wanted:
         return NAME.sub("-", self.name or self.data.title).strip("-.") or "scenario"
 
     @property
+    def links(self) -> bool:
+        """Whether links are foreseen."""
+        return self.task == "links"
+
+    @property
     def protocol(self) -> str:
         """What the answers about privacy mean to a scenario."""
+        if self.links:
+            return "links"
         return "transductive" if self.unit == "edge" else "asking" if self.asked == "private" else "inductive"
 
 
@@ -149,8 +168,8 @@ def budgets(given: Sequence[object]) -> tuple[float, ...]:
     return tuple(found)
 
 
-def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str, object]) -> Data:
-    """What ``--graph`` or ``--federation`` names, looked at once so that faults show now. parameters: of the data set."""
+def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str, object], task: str = "nodes") -> Data:
+    """What ``--graph`` or ``--federation`` names, looked at once so that faults show now. task: ``links`` need no labels."""
     from fedgraph import data
     from fedgraph.data.base import family_and_dataset
     from fedgraph.data.own.graph_folders import is_collection
@@ -159,7 +178,8 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
     if federation is not None:
         loaded = data.load("own/federation", path=federation)
         assert isinstance(loaded, Graph)
-        require_classes("--federation", loaded)
+        if task == "nodes":
+            require_classes("--federation", loaded)
         return _of_federation("own/federation", federation, federation.resolve().name, loaded.provenance.detail, loaded)
     path = Path(graph or "")
     if is_collection(path):
@@ -168,11 +188,12 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
         name = "own/csv" if path.is_dir() else "own/npz"
         loaded = data.load(name, path=path, parameters=parameters)
         assert isinstance(loaded, Graph)
-        if (labelled := int((loaded.labels >= 0).sum())) < FEWEST_LABELLED:
+        if task == "nodes" and (labelled := int((loaded.labels >= 0).sum())) < FEWEST_LABELLED:
             raise ScenarioError(
                 f"--graph: {labelled} nodes have a label; allowed: {FEWEST_LABELLED} or more, since some train and others test"
             )
-        require_classes("--graph", loaded)
+        if task == "nodes":
+            require_classes("--graph", loaded)
         return Data(
             name,
             path,

@@ -174,3 +174,36 @@ def test_many_small_graphs_become_rows_that_are_classified_and_graphs_that_are_g
     (folder / "labels.csv").write_text("graph,parity\n" + "g1,odd\n" + "g2,even\n" + "g4,even\n", encoding="utf-8")
     assert cli.main(["new", "--graph", "many", "--yes", "--no-probe", "--force"]) == 2
     assert cli.main(["new", "--graph", "many", "--yes", "--no-probe", "--unit", "edge"]) == 2
+
+
+@pytest.mark.parametrize(("unit", "row"), [("node", "per person"), ("edge", "noisy hops"), ("entity", "per owner")])
+def test_links_are_drafted_for_every_unit_without_labels(people: Path, unit: str, row: str) -> None:
+    (people / "labels.csv").unlink()
+    lines = [f"p{i},p{(i + 3) % 60},h{i % 9}\n" for i in ROWS]
+    (people / "edges.csv").write_text("source,target,household\n" + "".join(lines), encoding="utf-8")
+    owner = ["--owner", "household"] if unit == "entity" else []
+    written = new("--yes", "--no-probe", "--task", "links", *(owner or ["--unit", unit]))
+    task = written["tasks"][0]
+    assert (task["task"], task["label"]) == ("link_prediction", f"{unit}-links")
+    assert [m["label"] for m in task["methods"]] == [row, "shared neighbours", "GCN", "public features"]
+    assert written["datasets"][0]["parameters"]["labels"] == ""
+    assert cli.main(["check", "mine.yaml"]) == 0
+
+
+def test_what_links_cannot_be_drafted_for_is_said(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["new", "--graph", "mine", "--yes", "--no-probe", "--task", "links", "--unit", "entity"]) == 2
+    assert "--owner names the column of edges.csv" in capsys.readouterr().err
+
+
+def test_links_of_a_federation_are_drafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for bank in ("bank_a", "bank_b"):
+        folder = tmp_path / "banks" / bank
+        folder.mkdir(parents=True)
+        (folder / "features.csv").write_text("id,x\n" + "".join(f"n{i},{i % 2}\n" for i in range(20)), encoding="utf-8")
+        (folder / "edges.csv").write_text("".join(f"n{i},n{(i + 1) % 20}\n" for i in range(20)), encoding="utf-8")
+        (folder / "labels.csv").write_text("".join(f"n{i},0\n" for i in range(20)), encoding="utf-8")
+    assert cli.main(["new", "--federation", "banks", "--yes", "--no-probe", "--task", "links"]) == 0
+    task = yaml.safe_load(Path("banks.yaml").read_text(encoding="utf-8"))["tasks"][0]
+    assert task["task"] == "link_prediction"
+    assert task["partition"] == {"partition": "natural"}

@@ -69,7 +69,8 @@ class Situation:
 class Draft:
     """A row that ``fedgraph new`` writes for the method.
 
-    data: ``graph`` that is dealt to clients, or ``federation`` of one's own. unit: of the guarantee that is wanted.
+    data: ``graph`` that is dealt to clients, ``federation`` of one's own, ``links`` of either. unit: of the guarantee that is
+    wanted; ``any``: beside all of them.
     settings: of the row, its ``label`` among them. comment: what the row shows, for the line's end. compared: the row is a
     comparison (it is written after the others, and it runs at one level of trust). quick: what ``--quick`` sets.
     crossing: the row also makes sense where edges lead from one client to another. edgeless: also where no row has an
@@ -78,8 +79,8 @@ class Draft:
     is in units of the last one's time.
     """
 
-    data: Literal["graph", "federation"]
-    unit: Literal["node", "edge"]
+    data: Literal["graph", "federation", "links"]
+    unit: Literal["node", "edge", "entity", "any"]
     settings: Mapping[str, object]
     comment: str
     compared: bool = False

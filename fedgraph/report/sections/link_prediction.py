@@ -22,6 +22,7 @@ def build(records: Records, notice: str | None) -> Section:
     columns: dict[str, Callable[[Row], str]] = {
         "method": _name,
         "trust": lambda r: r.head.world.trust.title,
+        "unit": lambda r: "—" if math.isinf(r.provable) else r.protection.unit.value,
         "ε asked": lambda r: "no noise" if math.isinf(r.head.epsilon) else rounded(r.head.epsilon),
         "ε provable": lambda r: rounded_up(r.provable, 2),
     }
@@ -36,7 +37,7 @@ def build(records: Records, notice: str | None) -> Section:
             lines.append(charts.over_budgets(f"{name}, {trust.title}", finite, "auc"))
     clear = [(r.head.variant, r.mean("auc")) for r in rows if math.isinf(r.head.epsilon) and r.head.world.trust.whole]
     panels = [charts.Panel("AUC of hidden edges", "AUC", tuple(lines), tuple(clear))]
-    caption = "AUC of hidden edges against the ε of one edge. Dashed: no privacy, one curator."
+    caption = "AUC of hidden edges against the ε of one unit. Dashed: no privacy, one curator."
     figures = charts.draw(f"{records.name}-links", caption, panels, notice)
     sentence = lost + phrase("link_prediction", "asked", tested=facts.tested, negatives=facts.negatives)
     return Section((sentence,), (tabulate("Hidden edges", rows, columns),), figures)
