@@ -58,7 +58,7 @@ def main() -> None:
             subprocess.run([*words, *([] if options.all else ["--quick"])], check=True, stdout=subprocess.DEVNULL)
         page = (out / "report.html").read_text(encoding="utf-8")
     size, words_before = measure(page)
-    pictures = sum(map(len, re.findall(r"data:image/png;base64,[^\"]*", page)))
+    pictures = sum(map(len, re.findall(r"data:image/webp;base64,[^\"]*", page)))
     _, first = measure(page.partition('id="rows"')[0])
     print(f"{size / 1000:.0f} kB ({pictures / 1000:.0f} kB of them pictures), {words_before:,} words, {first:,} in the answer")
 

@@ -60,7 +60,8 @@ def find_answer(rows: Sequence[Row]) -> Answer:
             table += found
             most_epsilon = max(b.budget for b in found) if found else 0.0
             if any(s.unit == unit and s.private and s.usable and s.keeps(most_epsilon) for s in here):
-                sentences += _said(f"{lead} at {level}" if lead else f"At {level}", found, here, most)
+                few = bool(chance.inconclusive([s for s in scores if s.dataset == here[0].dataset]))
+                sentences += _said(f"{lead} at {level}" if lead else f"At {level}", found, here, most, few)
             elif (here[0].task, unit) not in said:
                 lost.append(f"{f'{lead} at' if lead else 'At'} {level} level, {_nothing_keeps(unit, here)}")
             said.add((here[0].task, unit))
@@ -141,11 +142,20 @@ def _ties(picked: Score | None, here: Sequence[Score], unit: str, trust: Trust, 
     return tuple(s for s in able if s.name != picked.name and not chance.is_worse(s, picked))
 
 
-def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int) -> list[str]:
-    """One sentence for each ε; of more than ``most`` the least, the largest, and the one between, in this order."""
+def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int, few: bool) -> list[str]:
+    """One sentence for each ε; of more than ``most`` the least, the largest, and the one between, in this order.
+
+    few: too little was tested to name a row.
+    """
     asked = sorted({b.budget for b in found})
     shown = asked if len(asked) <= most else sorted([asked[0], asked[-1], asked[len(asked) // 2]][:most])
     top = ceiling(here)
+    if few:
+        beside = f" Without privacy: {format_mean(top)}." if top is not None else ""
+        return [
+            f"{opening} level with ε ≤ {rounded(e)}: {span_of([b for b in found if b.budget == e], here)}.{beside}"
+            for e in shown
+        ]
     if found[0].asked[1] == "ari":
         return [questions.describe_clusters(f"{opening} level", found, here, top, format_mean)]
     return [
@@ -157,6 +167,16 @@ def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int)
         )
         for e in shown
     ]
+
+
+def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
+    """What is said in the place of a best row, where nothing can be concluded: which numbers the rows have that keep an ε."""
+    unit, budget = found[0].unit, found[0].budget
+    means = [s.mean for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget)]
+    if not means:
+        return "no row keeps it"
+    low, high = f"{min(means):.2f}", f"{max(means):.2f}"
+    return f"no row is named, for the reason above; what keeps it has {low}" + (f" to {high}" if low != high else "")
 
 
 def name_ceiling(top: Score, found: Sequence[Best], here: Sequence[Score]) -> str:

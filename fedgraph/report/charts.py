@@ -242,16 +242,17 @@ def _shape(panel: Panel, styles: Styles, groups: Sequence[Sequence[str]], alike:
     lines = []
     for line in panel.lines:
         colour, symbol = _look(line, styles)
-        tips = line.tips or tuple(_tip(panel, line, i) for i in range(len(line.y)))
+        told = [tip.split("\n", 1) for tip in line.tips or (_tip(panel, line, i) for i in range(len(line.y)))]
         points = [
-            (across(places[line.x[i]]), up(y), up(y - line.error[i]), up(y + line.error[i]), tips[i])
+            (across(places[line.x[i]]), up(y), up(y - line.error[i]), up(y + line.error[i]), told[i][-1])
             for i, y in enumerate(line.y)
             if math.isfinite(y)
         ]
         keys = [f"{i}-{groups[i].index(key)}" for i, key in enumerate(line.belongs)]
         joined = line.joined and len({x for x, *_ in points}) > 1
+        about = {"names": line.belongs, "belongs": " ".join(keys), "tip": told[0][0] if told else ""}
         look = {"colour": "grey" if colour is None else f"c{colour % 10}", "symbol": symbol % len(MARKERS)}
-        lines.append({"names": line.belongs, "belongs": " ".join(keys), **look, "joined": joined, "points": points})
+        lines.append({**about, **look, "joined": joined, "points": points})
     lines.sort(key=lambda line: line["colour"] != "grey")
     levels = [(label, up(value), f"{value:.2f}") for label, value in panel.levels if math.isfinite(value)]
     return {
@@ -268,10 +269,17 @@ def _heights(panel: Panel) -> list[float]:
 
 
 def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    return lambda value: round(start + (value - low) / (high - low) * (end - start), 1)
+    """Positions to a tenth, and without it where it is 0."""
+
+    def place(value: float) -> float:
+        at = round(start + (value - low) / (high - low) * (end - start), 1)
+        return int(at) if at == int(at) else at
+
+    return place
 
 
 def _tip(panel: Panel, line: Series, i: int) -> str:
+    """Its first line is the same for every point of a line."""
     x, error = line.x[i], line.error[i]
     spread = f" ± {error:.3f}" if error else ""
     where = x if isinstance(x, str) else _tick(x)

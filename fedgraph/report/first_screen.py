@@ -30,15 +30,14 @@ PriceCell = tuple[str, str, str]  # value, the row's name with what it loses, th
 class Card:
     """One question, and what to do.
 
-    unit: what is private. use: row, trust and ε; empty where nothing can be recommended. verb: “Use”, or what to say where too
-    little was tested. right: how good that is. without: the same without privacy. costs, rests: half sentences. anchor: of the
-    row. prices: ε, then a cell for each level of trust of ``trusts``. aside: whether it stands below the first ones, folded.
+    unit: what is private. use: row, trust and ε; empty where nothing can be recommended. right: how good that is, or why
+    there is nothing. without: the same without privacy. costs, rests: half sentences. anchor: of the row. prices: ε, then a
+    cell for each level of trust of ``trusts``. aside: whether it stands below the first ones, folded.
     """
 
     title: str
     unit: str
     use: tuple[str, ...]
-    verb: str
     right: str
     without: str
     costs: str
@@ -88,9 +87,14 @@ def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequenc
         why = "No row keeps a provable ε within what was asked: nothing here can be called private." if unit else ""
         if picked is not None and picked.score is not None:
             why = f"Nothing finds the classes: adjusted Rand index {picked.score.mean:.2f} at most, where 0 is chance."
-        return Card(title, what, (), "", why or "No private row was asked for.", without, "", "", "", trusts, (), aside)
+        return Card(title, what, (), why or "No private row was asked for.", without, "", "", "", trusts, (), aside)
     what = questions.OPEN_EDGES if questions.edges_public(picked.score) else what
-    best, few = picked.score, bool(chance.inconclusive([s for s in every if s.dataset == picked.score.dataset]))
+    if chance.inconclusive([s for s in every if s.dataset == picked.score.dataset]):
+        said = answer.span_of([b for b in own if b.budget == max(b.budget for b in own)], here)
+        why = f"Nothing can be concluded. At ε ≤ {rounded(max(b.budget for b in own))}, {said}."
+        beside = f"Without privacy: {_good(top)}." if top is not None else ""
+        return Card(title, what, (), why, beside, "", "", "", trusts, (), aside)
+    best = picked.score
     at = f"ε ≤ {rounded(picked.budget)}" if best.private else "ε = 0, since it releases nothing private"
     budgets = dict.fromkeys(b.budget for b in own)
     prices = () if len(own) == 1 else tuple((rounded(e), tuple(_cell(b, own) for b in own if b.budget == e)) for e in budgets)
@@ -103,7 +107,6 @@ def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequenc
         title=title,
         unit=what,
         use=(questions.short_name(best, here), picked.trust.title, at),
-        verb="Too little was tested to decide. Best here:" if few else "Use",
         right=f"{begin(_good(best))}{low}.",
         without=without or "No row without privacy was run.",
         costs=_costs(picked, best, top, own),

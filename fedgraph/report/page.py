@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from fedgraph.report import answer, attacks, first_screen, plots, references, statement, sweeps
 from fedgraph.report.answer import Answer
-from fedgraph.report.columns import Column, Page, TableLine, page_columns, page_lines
+from fedgraph.report.columns import Column, Page, TableCell, TableLine, page_columns, page_lines
 from fedgraph.report.first_screen import Card
 from fedgraph.report.plots import Figure
 from fedgraph.report.report_rows import Row
@@ -182,10 +182,7 @@ def page_library(
         ):
             if name not in entries:
                 entries[name] = references.LibraryEntry(name, words(name), tuple(r.key for r in papers(name)))
-            target = "no budget" if row.head.epsilon == float("inf") else f"ε = {row.head.epsilon:g}"
-            entries[name].rows.append(
-                (row_anchor(row), f"{row.head.method} · {row.head.variant} · {row.head.world.words} · {target}")
-            )
+            entries[name].rows.setdefault(f"{row.name} ({row.head.task})", row_anchor(row))
     papers_of_all = references.collect_papers(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
     return tuple(methods.values()), tuple(datasets.values()), tuple(papers_of_all)
 
@@ -194,17 +191,26 @@ def render(content: Content) -> str:
     """The page."""
     text = load_template("page.html").render(
         c=content,
-        picture=lambda figure: "data:image/png;base64," + base64.b64encode(plots.for_page(figure)).decode(),
+        picture=lambda figure: "data:image/webp;base64," + base64.b64encode(plots.for_page(figure)).decode(),
         spec=embed_json,
         sort=lambda value: value if isinstance(value, str) else f"{value:.6g}",
         words=word_columns,
+        widest=max((len(t.header) for c in content.chapters for t in (*c.tables, *_tables(c.parts))), default=0),
         wide=is_wide,
         shared_tips=shared_tips,
+        hides_its_order=hides_its_order,
+        kinds={k: list(dict.fromkeys(getattr(li, k) for li in content.lines)) for k in ("dataset", "unit", "trust", "method")},
         caveats=statement.caveats(content.secret),
         style=Markup(read_asset("templates/page.css")),
         script=Markup(read_asset("templates/page.js")),
     )
-    return re.sub(r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)", "", text)  # HTML needs none of these
+    return re.sub(
+        r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)|</p>\s*(?=<p|<ul|<h\d|</?div|</?details)", "", text
+    )  # HTML needs none of these
+
+
+def _tables(parts: Sequence[Part]) -> list[Table]:
+    return [table for part in parts for table in part.section.tables]
 
 
 def load_template(name: str, escaped: bool = True) -> jinja2.Template:
@@ -267,6 +273,14 @@ def word_columns(table: Table) -> frozenset[int]:
         if 2 * sum(cell[:1].isalpha() for cell in cells) > len(cells):
             found.add(i)
     return frozenset(found)
+
+
+def hides_its_order(cell: TableCell) -> bool:
+    """Whether a cell is sorted by something else than the text, or the number, that it begins with."""
+    if isinstance(cell.sort, str):
+        return cell.sort not in ("", cell.text)
+    shown = re.match(r"-?\d+(\.\d+)?(?![\d.,e])", cell.text)
+    return shown is None or abs(float(shown[0]) - cell.sort) > 0.005 * abs(cell.sort)
 
 
 def shared_tips(lines: Sequence[TableLine]) -> dict[str, int]:

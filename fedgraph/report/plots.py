@@ -37,6 +37,7 @@ class Figure:
 
 
 TONES = 128  # colours of a PNG file; more cannot be told apart in a chart
+PAGE_WIDTH = 800  # pixels of a picture inside the page
 PER_ROW = 4  # panels side by side; more would be too small to read
 
 
@@ -64,18 +65,21 @@ def draw(
 
 
 def for_page(figure: Figure) -> bytes:
-    """The picture as a page shows it: smaller than its file."""
-    return _in_few_tones(figure.png, most=800, tones=48)
+    """The picture as a page shows it, as WebP: smaller than its file."""
+    buffer = io.BytesIO()
+    with Image.open(io.BytesIO(figure.png)) as picture:
+        plain = picture.convert("RGB")
+        if plain.width > PAGE_WIDTH:
+            plain = plain.resize((PAGE_WIDTH, round(plain.height * PAGE_WIDTH / plain.width)), Image.Resampling.LANCZOS)
+        plain.save(buffer, "WEBP", quality=60, method=6)
+    return buffer.getvalue()
 
 
-def _in_few_tones(png: bytes, most: int | None = None, tones: int = TONES) -> bytes:
-    """The same picture with a table of ``tones`` colours, about a third of the bytes. most: pixels of its width."""
+def _in_few_tones(png: bytes) -> bytes:
+    """The same picture with a table of ``TONES`` colours, about a third of the bytes."""
     buffer = io.BytesIO()
     with Image.open(io.BytesIO(png)) as picture:
-        plain = picture.convert("RGB")
-        if most is not None and plain.width > most:
-            plain = plain.resize((most, round(plain.height * most / plain.width)), Image.Resampling.LANCZOS)
-        plain.quantize(tones, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+        picture.convert("RGB").quantize(TONES, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 
 

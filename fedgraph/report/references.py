@@ -30,12 +30,12 @@ class Reference:
 
 @dataclass
 class LibraryEntry:
-    """A method or a data set. idea: one sentence. references: keys of papers. rows: (anchor, name) of rows that use it."""
+    """A method or a data set. idea: one sentence. references: keys of papers. rows: name → place of the first row so called."""
 
     name: str
     idea: str
     references: tuple[str, ...]
-    rows: list[tuple[str, str]] = field(default_factory=list)
+    rows: dict[str, str] = field(default_factory=dict)
     facts: tuple[str, ...] = ()
 
     @property

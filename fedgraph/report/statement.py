@@ -22,16 +22,22 @@ def caveats(secret: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Statement:
-    """anchor: the name of its place in the page. who: method and variant. at: the world, and the ε asked for. sentences: the
-    statement. conditions: what it assumes, one sentence each. notes: what its plan adds.
+    """anchor: the name of its place in the page. who: method and variant. world: who is trusted. target: the ε asked for.
+    sentences: the statement. conditions: what it assumes, one sentence each. notes: what its plan adds.
     """
 
     anchor: str
     who: str
-    at: str
+    world: str
+    target: str
     sentences: tuple[str, ...]
     conditions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def at(self) -> str:
+        """Which row of its family."""
+        return f"{self.world} · {self.target}"
 
     @property
     def title(self) -> str:
@@ -46,8 +52,8 @@ def describe_row(row: Row) -> Statement:
     reading = " (as published)" if row.head.calibrated_by == "published" else ""
     notes = tuple(dict.fromkeys(note for e in row.entries for note in e.notes))
     conditions = tuple(protection.sentence(a) for a in protection.assumptions)
-    at, said = f"{row.head.world.words} · {target}{reading}", tuple(_sentences(row, protection))
-    return Statement(row_anchor(row), row.name, at, said, conditions, notes)
+    said = tuple(_sentences(row, protection))
+    return Statement(row_anchor(row), row.name, row.head.world.words, f"{target}{reading}", said, conditions, notes)
 
 
 def _sentences(row: Row, protection: Protection) -> list[str]:
@@ -107,13 +113,24 @@ def _listed(paths: list[str]) -> str:
 
 
 @dataclass(frozen=True)
-class StatementFamily:
-    """Rows of one method and variant. said: what each of them says alone. shared: what holds for each of them."""
+class Shared:
+    """What several rows of a family say. rows: which, in words."""
 
+    rows: str
+    sentences: tuple[str, ...]
+    conditions: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StatementFamily:
+    """Rows of one method and variant. said: what each of them says alone. shared: what several of them say, each once."""
+
+    who: str
     task: str
     dataset: str
     said: tuple[Statement, ...]
-    shared: Statement
+    shared: tuple[Shared, ...]
 
 
 def group_statements(rows: Sequence[Row]) -> tuple[StatementFamily, ...]:
@@ -122,17 +139,33 @@ def group_statements(rows: Sequence[Row]) -> tuple[StatementFamily, ...]:
     for row in rows:
         if row.head.protection is not None:
             groups.setdefault((row.head.task, row.head.dataset, row.name), []).append(describe_row(row))
-    return tuple(_family(task, dataset, every) for (task, dataset, _), every in groups.items())
+    return tuple(_family(who, task, dataset, every) for (task, dataset, who), every in groups.items())
 
 
-def _family(task: str, dataset: str, every: Sequence[Statement]) -> StatementFamily:
-    """A row that stands alone shares nothing."""
-    said = [{*one.sentences, *one.conditions, *one.notes} for one in every]
-    common = set.intersection(*said) if len(said) > 1 else set()
-    own = tuple(_filter(one, lambda s: s not in common) for one in every)
-    return StatementFamily(task, dataset, own, _filter(every[0], lambda s: s in common))
+def _family(who: str, task: str, dataset: str, every: Sequence[Statement]) -> StatementFamily:
+    """What is said alike is gathered by the rows that say it; what holds for most of them comes first."""
+    holders: dict[str, list[int]] = {}
+    for number, one in enumerate(every):
+        for text in dict.fromkeys((*one.sentences, *one.conditions, *one.notes)):
+            holders.setdefault(text, []).append(number)
+    groups = sorted({tuple(found) for found in holders.values() if len(found) > 1}, key=lambda group: (-len(group), group))
+    own = tuple(replace(one, **_parts(one, lambda text: len(holders[text]) == 1)) for one in every)
+    shared = []
+    for group in groups:
+        alike = {text for text, found in holders.items() if tuple(found) == group}
+        parts = _parts(every[group[0]], alike.__contains__)
+        rows = f"each of these {len(every)} rows" if len(group) == len(every) else _in_words([every[i] for i in group])
+        shared.append(Shared(rows, **parts))
+    return StatementFamily(who, task, dataset, own, tuple(shared))
 
 
-def _filter(said: Statement, keep: Callable[[str], bool]) -> Statement:
-    sentences, conditions, notes = (tuple(filter(keep, part)) for part in (said.sentences, said.conditions, said.notes))
-    return replace(said, sentences=sentences, conditions=conditions, notes=notes)
+def _parts(said: Statement, keep: Callable[[str], bool]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(filter(keep, getattr(said, name))) for name in ("sentences", "conditions", "notes")}
+
+
+def _in_words(rows: Sequence[Statement]) -> str:
+    """Which rows: the targets of each world."""
+    targets: dict[str, list[str]] = {}
+    for row in rows:
+        targets.setdefault(row.world, []).append(row.target)
+    return "; ".join(f"{world} · {', '.join(found)}" for world, found in targets.items())

@@ -237,7 +237,7 @@ def _lines(own: Sequence[Point]) -> tuple[charts.Series, ...]:
                 error=[s.deviation or 0.0 for _, s, _ in ordered],
                 keys=key[:2],
                 tips=tuple(
-                    f"{at if isinstance(at, str) else f'{at:g}'}\n{first_screen.describe_point(s)}" for at, s, _ in ordered
+                    f"{first_screen.describe_point(s)}\n{at if isinstance(at, str) else f'{at:g}'}" for at, s, _ in ordered
                 ),
                 joined=not any(isinstance(at, str) for at, _, _ in ordered),
             )

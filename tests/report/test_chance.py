@@ -10,7 +10,7 @@ import pytest
 
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import NodeClassificationFacts, pack_right
-from fedgraph.report import answer, chance, report_rows
+from fedgraph.report import answer, chance, first_screen, report_rows
 from tests.report.test_answer import cell
 
 
@@ -44,6 +44,17 @@ def test_small_classes_and_a_large_delta_conclude_nothing(change: dict[str, Any]
     assert first.startswith("Nothing can be concluded")
     assert words in first
     assert not said(graded("one", right))[0].startswith("Nothing")
+
+
+def test_where_nothing_can_be_concluded_no_row_is_named() -> None:
+    rows = [graded("one", np.ones(7, bool)), graded("two", np.arange(7) % 2 > 0)]
+    answered = answer.find_answer(report_rows.group_rows(rows))
+    text = " ".join(answered.sentences)
+    assert "what keeps it has 0.43 to 1.00" in text
+    assert not any(word in text for word in ("reaches", "one has", "two has", "Within two standard errors"))
+    (card,) = first_screen.make_cards(answered)
+    assert (card.use, card.prices) == ((), ())
+    assert card.right.startswith("Nothing can be concluded.")
 
 
 def test_the_answer_says_how_many_were_tested_and_the_interval() -> None:

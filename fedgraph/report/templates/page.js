@@ -22,6 +22,8 @@
   for (const figure of $("figure.drawn")) {
     const hidden = new Set();
     for (const button of $(".legend button", figure)) {
+      button.title = "Show or hide";
+      button.setAttribute("aria-pressed", "true");
       button.addEventListener("click", () => {
         if (!hidden.delete(button.dataset.key)) hidden.add(button.dataset.key);
         button.setAttribute("aria-pressed", String(!hidden.has(button.dataset.key)));
@@ -35,7 +37,8 @@
   const shared = document.getElementById("tips"), tips = shared ? JSON.parse(shared.textContent) : [];
   for (const cell of $("#everything td[data-t]")) cell.dataset.tip = tips[cell.dataset.t];
   function explain(target) {
-    const said = [target.dataset.tip, target.closest("tbody") && headOf(target)?.dataset.tip].filter(Boolean).join(" ");
+    const line = target.closest(".line")?.dataset.tip;
+    const said = [[line, target.dataset.tip].filter(Boolean).join("\n"), target.closest("tbody") && headOf(target)?.dataset.tip].filter(Boolean).join(" ");
     if (!said) return;
     tip.textContent = said;
     tip.hidden = false;
@@ -97,7 +100,7 @@
         heads.forEach((h) => h.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", up ? "ascending" : "descending");
         closeAll();
-        const value = (row) => { const cell = row.cells[i + 1], v = cell.dataset.v ?? cell.textContent; return number ? (v === "inf" ? Infinity : v === "-inf" ? -Infinity : Number(v)) : v; };
+        const value = (row) => { const cell = row.cells[i + 1], v = cell.dataset.v ?? cell.textContent; return number ? (v === "inf" ? Infinity : v === "-inf" ? -Infinity : parseFloat(v)) : v; };
         const order = (a, b) => { const x = value(a), y = value(b); return x < y ? -1 : x > y ? 1 : 0; };
         rows.sort((a, b) => (up ? order(a, b) : order(b, a)));
         body.append(...rows);
@@ -106,10 +109,10 @@
 
     function filter() {
       closeAll();
-      const wanted = new FormData(filters), most = parseFloat(wanted.get("epsilon"));
+      const kinds = $("select", filters), most = parseFloat(filters.elements.epsilon.value);
       let count = 0;
       for (const row of rows) {
-        const same = ["dataset", "unit", "trust", "method"].every((key) => !wanted.get(key) || row.dataset[key] === wanted.get(key));
+        const own = row.dataset.kinds.split(" "), same = kinds.every((select, i) => !select.value || select.selectedIndex === Number(own[i]));
         const epsilon = row.dataset.epsilon === "inf" ? Infinity : Number(row.dataset.epsilon);
         row.hidden = !(same && (Number.isNaN(most) || epsilon <= most * (1 + 1e-9)));
         count += !row.hidden;
@@ -122,6 +125,9 @@
     filters.addEventListener("reset", () => setTimeout(filter));
     filter();
   }
+
+  // ---- the name of a row leads to itself, so that it can be copied ----------------------------------------------------
+  for (const name of $(".budget h3")) name.replaceChildren(make("a", { href: `#${name.parentNode.id}`, text: name.textContent }));
 
   // ---- links open what they lead to; print shows everything ---------------------------------------------------------
   function follow() {
