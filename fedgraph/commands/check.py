@@ -27,7 +27,9 @@ def run(options: argparse.Namespace) -> int:
     if not 0 <= options.probe <= MOST_SECONDS:
         raise ScenarioError(f"--probe is {options.probe:g}; allowed: 0 to {MOST_SECONDS:,} seconds")
     ready = read.load(shipped.find(options.scenario), options.changes, quick=options.quick)
-    print(f"{options.scenario}: valid; {len(ready.tasks)} task(s), {len(ready.scenario.datasets)} data set(s)")
+    many = {"task": len(ready.tasks), "data set": len(ready.scenario.datasets)}
+    counted = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in many.items())
+    print(f"{options.scenario}: valid; {counted}")
     found = probe.probe_scenario(ready, options.data_root, options.probe)
     for line in found.counts:
         print(f"  {line}")

@@ -70,13 +70,23 @@ def explain(ledger: Ledger, cell: str | None = None) -> str:
     """
     if not ledger.accounts:
         return "The ledger is empty: nothing was released."
-    accounts = [a for a in ledger.accounts if cell is None or cell in a.cell]
+    accounts = [a for a in ledger.accounts if cell is None or cell in a.cell or cell in in_words(a.cell)]
     if not accounts:
         raise PrivacyError(
-            f"no cell is called {cell!r}, in whole or in part; the first of {len(ledger.accounts)}: {ledger.accounts[0].cell}"
+            f"no cell is called {cell!r}, in whole or in part; the first of {len(ledger.accounts)}: "
+            f"{in_words(ledger.accounts[0].cell)}"
         )
     summary = "\n".join(_summary(ledger, accounts))
     return "\n\n".join([summary, *("\n".join(_cell(a, ledger.of(a.cell))) for a in accounts)])
+
+
+def in_words(cell: str) -> str:
+    """The name of a cell as people write its parts, which the ledger keeps apart by ``%2F`` (``ledger.account_name``).
+
+    >>> in_words("mine/own%2Fcsv/features")
+    'mine · own/csv · features'
+    """
+    return cell.replace("/", " · ").replace("%2F", "/").replace("%25", "%")
 
 
 def summary(ledger: Ledger) -> str:
@@ -108,11 +118,11 @@ def _summary(ledger: Ledger, accounts: Sequence[Account]) -> Iterator[str]:
         total = sum(line.count for line in lines)
         unit, trust = account.protection.unit.value, Trust.against(account.protection.viewer).value
         paid = _epsilon(again(account, lines))
-        yield f"  {account.cell}: {paid} at δ = {account.delta:g} per {unit}, trust {trust}; {total:,} releases"
+        yield f"  {in_words(account.cell)}: {paid} at δ = {account.delta:g} per {unit}, trust {trust}; {total:,} releases"
 
 
 def _cell(account: Account, lines: Sequence[Line]) -> Iterator[str]:
-    yield f"Cell {account.cell}"
+    yield f"Cell {in_words(account.cell)}"
     yield from _guarantee(account)
     yield "  Releases:" if lines else "  Releases: none."
     for number, line in enumerate(lines, 1):

@@ -82,6 +82,7 @@ def _end(found: Choices) -> tuple[str, ...]:
     """What the numbers rest on: of texts named as an assumption, those that the rows assume."""
     named = {assumption.value for assumption in Assumption}
     names = [name for name in read_phrases()["owner_end"] if name not in named or name in found.assumed]
+    names = [name for name in names if name != "verdict" or not undecided(found)]
     one, many = found.called
     return tuple(phrase("owner_end", name, one=one, many=many, unit=_unit_word(found)) for name in names)
 

@@ -107,16 +107,25 @@ def live_view(state: State, folder: Path) -> Group:
         f"actors: {', '.join(named) or 'all in one process'}",
         *(f"at work: {one}" for one in state.working[:MOST_AT_WORK]),
     ]
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for title in TITLES:
-        table.add_column(title, justify="right" if title != "task" else "left")
+    rows = []
     for task in dict.fromkeys((*spent, *counts)):
         c, found = counts.get(task, Count()), spent.get(task, [])
         rate = state.rates.get(task, c.messages / c.seconds if c.seconds and not state.rates else 0.0)
         sums = [f"{many:,}" for many in (len(found), c.rounds, c.calls, c.messages)]
         sums += [f"{rate:,.0f}", f"{c.bytes_up / 1e6:,.1f}", f"{c.bytes_down / 1e6:,.1f}"]
-        table.add_row(task, *sums, f"{max(filter(math.isfinite, found), default=0.0):.3g}", str(sum(map(math.isinf, found))))
-    return Group(*head, table)
+        rows.append((task, *sums, f"{max(filter(math.isfinite, found), default=0.0):.3g}", str(sum(map(math.isinf, found)))))
+    return Group(*head, _table(rows))
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Table:
+    """Where a screen is narrow the names of tasks are broken, and titles between their words; no number is cut."""
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column(TITLES[0], overflow="fold")
+    for title, cells in zip(TITLES[1:], list(zip(*rows, strict=True))[1:] or [()] * len(TITLES[1:]), strict=True):
+        table.add_column(title, justify="right", min_width=max(map(len, (*title.split(), *cells))))
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 @functools.cache

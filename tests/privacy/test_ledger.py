@@ -178,11 +178,11 @@ def test_the_summary_comes_first_and_one_cell_can_be_asked_for(tmp_path, capsys)
     assert command.main(["explain", str(tmp_path), "--cell", "eg"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("1 cell, one for each method, trust, ε and seed.")
-    assert "cora/features" not in text
+    assert "cora · features" not in text
     assert "Cell ego" in text
     assert command.main(["explain", str(tmp_path)]) == 0
     text = capsys.readouterr().out
-    assert text.index("cora/features: ε =") < text.index("Cell cora/features")
+    assert text.index("cora · features: ε =") < text.index("Cell cora · features")
     assert command.main(["explain", str(tmp_path), "--cell", "nothing like it"]) == 2
     assert "no cell is called 'nothing like it'" in capsys.readouterr().err
 
