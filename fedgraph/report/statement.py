@@ -4,7 +4,7 @@ Rows of one method and variant are one family: what several of them share is sai
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from fedgraph.cells.facts import GraphClusteringFacts
@@ -149,18 +149,25 @@ def _family(who: str, task: str, dataset: str, every: Sequence[Statement]) -> St
         for text in dict.fromkeys((*one.sentences, *one.conditions, *one.notes)):
             holders.setdefault(text, []).append(number)
     groups = sorted({tuple(found) for found in holders.values() if len(found) > 1}, key=lambda group: (-len(group), group))
-    own = tuple(replace(one, **_parts(one, lambda text: len(holders[text]) == 1)) for one in every)
+    alone = {text for text, found in holders.items() if len(found) == 1}
+    own = []
+    for one in every:
+        sentences, conditions, notes = _parts(one, alone)
+        own.append(replace(one, sentences=sentences, conditions=conditions, notes=notes))
     shared = []
     for group in groups:
         alike = {text for text, found in holders.items() if tuple(found) == group}
-        parts = _parts(every[group[0]], alike.__contains__)
         rows = f"each of these {len(every)} rows" if len(group) == len(every) else _in_words([every[i] for i in group])
-        shared.append(Shared(rows, **parts))
-    return StatementFamily(who, task, dataset, own, tuple(shared))
+        shared.append(Shared(rows, *_parts(every[group[0]], alike)))
+    return StatementFamily(who, task, dataset, tuple(own), tuple(shared))
 
 
-def _parts(said: Statement, keep: Callable[[str], bool]) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(filter(keep, getattr(said, name))) for name in ("sentences", "conditions", "notes")}
+def _parts(said: Statement, these: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Its sentences, conditions and notes that are among ``these``."""
+    sentences, conditions, notes = (
+        tuple(x for x in part if x in these) for part in (said.sentences, said.conditions, said.notes)
+    )
+    return sentences, conditions, notes
 
 
 def _in_words(rows: Sequence[Statement]) -> str:
