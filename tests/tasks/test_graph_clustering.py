@@ -65,6 +65,9 @@ def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_pat
     for cell in cells:
         out = task.run(given, cell, where)
         store.save(cell, out, 0.1)
+        if cell.method == "local_dp":
+            assert out.facts.solver.minima is not None
+            assert out.facts.solver.minima.careful, "few small graphs: the careful search is the default"
         assert {"ari", "nmi", "purity"} <= set(out.metrics)
         if cell.method == "local_dp":
             assert out.epsilon_provable == np.inf, "the model path is not protected"

@@ -52,6 +52,19 @@ def test_careful_is_never_worse_and_the_variation_says_by_how_much() -> None:
     assert not found.careful
 
 
+def test_careful_is_the_default_where_it_fits_into_the_time() -> None:
+    few, many = [18] * 188, [39] * 1113  # about MUTAG and PROTEINS
+    assert settings.work([2, 3, 5]) == 2 * 3 * 5 / 2 + 2 * 5 * 7 / 2 + 3 * 5 * 8 / 2
+    assert settings.work(few) < settings.CAREFUL_WORK < settings.work(many)
+    careful, fast = settings.Solving(quality="careful").options(), settings.Solving(quality="fast").options()
+    assert careful != fast
+    assert settings.Solving().options(None, few) == careful
+    assert settings.Solving().options(None, many) == fast
+    assert settings.Solving(quality="fast").options(None, few) == fast
+    assert settings.Solving(restarts=3).options(None, few).restarts == 3
+    assert settings.Solving(solver="pot").options(None, few).solver == "pot"
+
+
 @pytest.mark.parametrize("bad", [{"solver": "pot", "quality": "careful"}, {"solver": "pot", "restarts": 2}, {"solver": "cuda"}])
 @pytest.mark.parametrize("task", [graph_clustering, graph_classification])
 def test_what_pot_cannot_do_is_refused(task: Any, bad: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ from fedgraph import seeds
 from fedgraph.attacks.base import canary_graphs
 from fedgraph.cells.facts import GraphClassificationFacts
 from fedgraph.comparison.classify import Split
+from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solving import SolverFacts
 from fedgraph.errors import ScenarioError
@@ -129,7 +130,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if cell.variant == "baseline":
         split, dealt = _dealt(params, cell.seed, context)
         chosen_by_folds = Split(np.sort(np.concatenate([split.train, split.validation])), np.zeros(0, np.int64), split.test)
-        wanted = (params.alpha, params.options(), context, split, params.only_nearest, params.weights)
+        wanted = (params.alpha, _options(params, context), context, split, params.only_nearest, params.weights)
         distances, asked = raw.distances_of(cell.method, collection, *wanted)
         judged = _judged(params, cell, context, distances, chosen_by_folds)
         return _unreleased(params, cell, context, judged, replace(_facts(params, context, dealt, split), solver=asked))
@@ -154,7 +155,7 @@ def _constant_distances(
         rng = seeds.generator(context.root, *key, "constant")
         return raw.constant_spaces(sizes, made.made.encoding, params.metric, rng)
 
-    return kept_pairs(("constant", *key), spaces, params.options(), context, split, params.only_nearest)
+    return kept_pairs(("constant", *key), spaces, _options(params, context), context, split, params.only_nearest)
 
 
 def _released(
@@ -173,7 +174,7 @@ def _released(
         embeddings = graph_models.in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if clear(cell.epsilon) else "uniform"
         spaces = raw.embedded_spaces(embeddings, params.metric, collection.graphs, own.get(FUSED), weights)
-        options = params.options(params.alpha if FUSED in own else None)
+        options = _options(params, context, params.alpha if FUSED in own else None)
         distances, asked = asked_pairs(spaces, options, context, split, params.only_nearest)
         drawn = seeds.generator(context.root, *cell.path, "verify")
         asked = replace(asked, verified=verified_pairs(spaces, options, params.verify, drawn, context))
@@ -199,6 +200,10 @@ def _released(
         ),
         measured=measured.epsilon,
     )
+
+
+def _options(params: Params, context: Context, alpha: float | None = None) -> GromovOptions:
+    return params.options(alpha, [graph.num_nodes for graph in _collection(params, context).graphs])
 
 
 def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray, split: Split) -> dict[str, float]:

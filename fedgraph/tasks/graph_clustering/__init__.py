@@ -143,11 +143,12 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
     made = plan(params, cell, context)
     assert made is not None
+    sizes = [s.graph.num_nodes for s in partition.subgraphs]
     how_many = Clustering(k, params.num_init, params.max_iterations, params.verify)
     if cell.method == CONSTANT:
         rng = seeds.generator(context.root, *cell.path, "constant")
         spaces = constant_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
-        found = compare.discrepancies(spaces, params.options(), how_many, cell, context)
+        found = compare.discrepancies(spaces, params.options(None, sizes), how_many, cell, context)
         return _unreleased(params, cell, context, partition, truth, found)
     shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed), partition)
     common = (cell.task, cell.dataset, cell.method, PLAIN, cell.world.stream_word, cell.seed)
@@ -159,7 +160,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         weights = params.weights if np.isinf(cell.epsilon) else "uniform"
         graphs = [s.graph for s in partition.subgraphs]
         spaces = embedded_spaces(received, params.metric, graphs, "embedding" if row.how == "fgw" else None, weights)
-        options = params.options(params.alpha if row.how == "fgw" else None)
+        options = params.options(params.alpha if row.how == "fgw" else None, sizes)
         found = compare.discrepancies(spaces, options, how_many, cell, context)
 
     measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)

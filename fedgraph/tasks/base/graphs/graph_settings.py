@@ -1,6 +1,6 @@
 """What a scenario writes about comparing graphs: ε, the models of a table, and how Gromov-Wasserstein problems are solved.
 
-These are not convex: a value is the local minimum at which one descent ended, or the best of several (``quality: careful``).
+These are not convex: a value is the local minimum at which one descent ended, or the best of several (``quality``).
 """
 
 import math
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from fedgraph.comparison import gromov
@@ -18,6 +19,9 @@ from fedgraph.tasks.base.offers import RowKeys, checker, distinct
 OWN, COMPARE, FUSED = "epsilons", "compare", "fused"  # of a model: budgets, own answers only, node features beside distances
 WEIGHTS = "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
 RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start
+CAREFUL_WORK = (
+    2e8  # Σ over pairs of n·m·(n + m)/2 points that the careful search may take by itself: about ten seconds of a core
+)
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
@@ -136,15 +140,27 @@ class Solving(Settings):
     )
     loss: Literal["square", "kl"] = Field("square", description="of two distances: square, or kl (divergence, POT's solvers)")
     verify: int = Field(50, ge=0, description="pairs that the server also solves with POT, to compare with ours")
-    quality: Literal["fast", "careful"] = Field("fast", description="fast: one descent for each pair; careful: the best of 49")
+    quality: Literal["auto", "fast", "careful"] = Field(
+        "auto",
+        description="fast: one descent for each pair; careful: the best of 49; auto: careful where all pairs take about 10 s",
+    )
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem, where quality is fast")
 
-    def options(self, alpha: float | None = None) -> gromov.GromovOptions:
-        """As the solvers want it. alpha: weight of structure in the fused discrepancy, None for the plain one.
+    def options(self, alpha: float | None = None, sizes: Sequence[int] = ()) -> gromov.GromovOptions:
+        """As the solvers want it. alpha: weight of structure in the fused discrepancy, None for the plain one. sizes: points of
+        every space that is compared with every other; without them ``auto`` is fast, as it is with restarts of one's own.
 
         ``ValueError`` where POT is asked for more than one descent, which it does not offer.
         """
-        starts, kicks = (RESTARTS, KICKS) if self.quality == "careful" else (self.restarts, 0)
+        fits = self.solver == "fast" and not self.restarts and len(sizes) > 0 and work(sizes) <= CAREFUL_WORK
+        careful = self.quality == "careful" or (self.quality == "auto" and fits)
+        starts, kicks = (RESTARTS, KICKS) if careful else (self.restarts, 0)
         if self.solver != "fast" and starts:
             raise ValueError(f"solver: {self.solver} is one descent from p qᵀ: it needs quality: fast and restarts: 0")
         return gromov.GromovOptions(solver=self.solver, loss=self.loss, alpha=alpha, restarts=starts, kicks=kicks)
+
+
+def work(sizes: Sequence[int]) -> float:
+    """Σ over pairs of n·m·(n + m)/2: what a descent costs grows about so with the numbers of points."""
+    n = np.asarray(sizes, dtype=np.float64)
+    return float((n.sum() * np.square(n).sum() - (n**3).sum()) / 2)
