@@ -261,7 +261,8 @@ class GraphClassificationFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class GraphClusteringFacts(Facts):
-    """mean_nodes, mean_edges: of the clients' graphs. label, encoder, rule, how, training, release: of the row.
+    """mean_nodes, mean_edges, mean_degree: of the clients' graphs (degree: 2 m / n of each). standard_errors: of these three.
+    label, encoder, rule, how, training, release: of the row.
 
     node_losses: ε at 0, 50, 90, 99 and 100 % of the nodes. worst_node_clients: how many clients hold the worst node.
     """
@@ -269,6 +270,8 @@ class GraphClusteringFacts(Facts):
     kind: str = "graph_clustering"
     mean_nodes: float = 0.0
     mean_edges: float = 0.0
+    mean_degree: float = 0.0
+    standard_errors: tuple[float, float, float] = (0.0, 0.0, 0.0)
     label: str = ""
     encoder: str = ""
     rule: str = ""

@@ -4,6 +4,8 @@ Clients overlap: a node belongs to the ego-network of every sampled centre withi
 apply and a privacy statement has to add up over the clients that hold a node (``Partition.holdings``).
 """
 
+from typing import Literal
+
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
@@ -19,33 +21,42 @@ class Params(Settings):
 
     clients: int = Field(200, ge=1, description="number of ego-networks (count), sampled without replacement")
     hops: int = Field(1, ge=0, description="radius (edges): nodes at most this far from the centre belong to the ego-network")
-    largest_component: bool = Field(False, description="sample centres from the largest connected component only")
+    centres: Literal["sampled", "training"] = Field(
+        "sampled", description="sampled: that many clients; training: all nodes that the data's published split trains on"
+    )
+    largest_component: bool = Field(False, description="centres in the largest connected component only")
     min_nodes: int = Field(1, ge=1, description="smallest ego-network to sample (nodes, centre included)")
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
-    """Ego-networks of ``clients`` random centres; ``Subgraph.center`` is the centre's row.
+    """Ego-networks of ``clients`` random centres, or of all training nodes; ``Subgraph.center`` is the centre's row.
 
-    Raises ``DataError`` when fewer centres than clients qualify.
+    Raises ``DataError`` when fewer centres than clients qualify, or when the data came without a split.
     """
     candidates = largest_component(graph) if params.largest_component else np.arange(graph.num_nodes)
-    order = rng.permutation(candidates)
+    wanted, order = params.clients, rng.permutation(candidates)
+    if params.centres == "training":
+        if not graph.masks:
+            raise DataError(f"{graph.name} came without a split; allowed: centres: sampled")
+        order = np.intersect1d(graph.masks[0].train, candidates)
+        order = order[[nodes_within_hops(graph.adjacency, int(c), params.hops).size >= params.min_nodes for c in order]]
+        wanted = order.size
     groups: list[np.ndarray] = []
     centers: list[int] = []
     for center in order:
-        if len(centers) == params.clients:
+        if len(centers) == wanted:
             break
         nodes = nodes_within_hops(graph.adjacency, int(center), params.hops)
         if nodes.size >= params.min_nodes:
             groups.append(nodes)
             centers.append(int(center))
-    if len(centers) < params.clients:
+    if len(centers) < max(wanted, 1):
         where = "in the largest component " if params.largest_component else ""
         raise DataError(
-            f"{params.clients} ego-networks asked for, but only {len(centers)} nodes {where}have an ego-network of at least "
+            f"{max(wanted, 1)} ego-networks asked for, but only {len(centers)} nodes {where}have an ego-network of at least "
             f"{params.min_nodes} node(s) within {params.hops} hop(s); ask for fewer clients or a smaller min_nodes"
         )
-    return base.overlapping_partition(graph, groups, centers, f"{params.clients} ego-networks of {params.hops} hop(s)")
+    return base.overlapping_partition(graph, groups, centers, f"{wanted} ego-networks of {params.hops} hop(s)")
 
 
 def nodes_within_hops(adjacency: sp.csr_array, center: int, hops: int) -> np.ndarray:

@@ -111,7 +111,7 @@ def heatmap(axes: Axes, matrix: np.ndarray, title: str, boundaries: Sequence[int
 
 def matching(axes: Axes, one: np.ndarray, two: np.ndarray, coupling: np.ndarray, names: tuple[str, str]) -> None:
     """Two maps [n, 2] and [m, 2] side by side, each in a square of its own, and lines for the masses of ``coupling`` [n, m]."""
-    places = [rows / max(float(np.abs(rows).max()), 1e-300) + at for rows, at in ((one, 0.0), (two, np.array([3.0, 0.0])))]
+    places = [rows / max(float(np.abs(rows).max()), 1e-30) + at for rows, at in ((one, 0.0), (two, np.array([3.0, 0.0])))]
     for i, j in zip(*np.nonzero(coupling > 1e-3 * coupling.max()), strict=True):
         ends = np.stack([places[0][i], places[1][j]])
         axes.plot(ends[:, 0], ends[:, 1], color="0.3", lw=0.8, alpha=float(coupling[i, j] / coupling.max()), zorder=1)

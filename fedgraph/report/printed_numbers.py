@@ -31,11 +31,13 @@ def _read() -> tuple[PrintedNumber, ...]:
     text = resources.files("fedgraph.report").joinpath("printed_numbers.yaml").read_text(encoding="utf-8")
     found = []
     for table in yaml.safe_load(text):
+        metric = table.get("metric", "accuracy")
+        scale = 100 if metric == "accuracy" else 1
         for method, variant, epsilon, *values in table["rows"]:
             for dataset, value in zip(table["datasets"], values, strict=True):
                 if value is not None:
-                    number, spread = (value, None) if isinstance(value, float) else (value[0] / 100, value[1] / 100)
-                    named = (dataset, method, variant, float(epsilon), "accuracy", number, table["source"])
+                    number, spread = (value, None) if isinstance(value, float) else (value[0] / scale, value[1] / scale)
+                    named = (dataset, method, variant, float(epsilon), metric, number, table["source"])
                     found.append(PrintedNumber(*named, spread, table.get("unit")))
     return tuple(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from fedgraph import data
 from fedgraph.errors import DataError
 from fedgraph.partition import ego
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Masks
 
 
 def test_ego_networks_hold_exactly_what_is_within_reach(library: Graph) -> None:
@@ -51,3 +52,24 @@ def test_sizes_on_the_largest_component_of_citeseer(hops: int, nodes: float, edg
     partition = ego.split(graph, ego.Params(clients=2120, hops=hops, largest_component=True), np.random.default_rng(0))
     assert np.mean([s.nodes.size for s in partition.subgraphs]) == pytest.approx(nodes, abs=0.01)
     assert np.mean([s.graph.num_edges for s in partition.subgraphs]) == pytest.approx(edges, abs=0.01)
+
+
+def test_all_training_nodes_are_centres(library: Graph) -> None:
+    given = ego.Params(centres="training", clients=3, hops=1)
+    with pytest.raises(DataError, match="came without a split"):
+        ego.split(replace(library, masks=()), given, np.random.default_rng(0))
+    training = np.array([2, 5, 11])
+    split = replace(library, masks=(Masks(training, np.array([0]), np.array([1])),))
+    partition = ego.split(split, given.model_copy(update={"clients": 1}), np.random.default_rng(0))
+    assert [int(s.nodes[s.center]) for s in partition.subgraphs] == training.tolist()
+
+
+@pytest.mark.dataset
+@pytest.mark.parametrize(("hops", "nodes", "edges"), [(1, 5.95, 6.65), (2, 53.83, 103.85)])
+def test_table_4_of_ldp_gw_is_of_the_training_nodes(hops: int, nodes: float, edges: float, data_root: Path) -> None:
+    """PubMed's line of Jin & Chen's Table 4: 5.95 / 6.65 and 53.83 / 103.95, of the 60 nodes of the published split."""
+    graph = data.load("planetoid/pubmed", root=data_root, download=False)
+    partition = ego.split(graph, ego.Params(hops=hops, centres="training"), np.random.default_rng(0))
+    assert len(partition.subgraphs) == 60
+    assert np.mean([s.nodes.size for s in partition.subgraphs]) == pytest.approx(nodes, abs=0.005)
+    assert np.mean([s.graph.num_edges for s in partition.subgraphs]) == pytest.approx(edges, abs=0.005)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_clustering as task
 from fedgraph.tasks.base import Context
 from fedgraph.tasks.graph_clustering import compare
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Masks
 
 
 def params(**changes: Any) -> task.Params:
@@ -207,3 +208,26 @@ def test_metric_weights_and_map_are_settings(library: Graph, tmp_path: Path) -> 
         Records("t", "graph_clustering", "t", "d", given.model_dump(), (found.entry,), (found.artefacts,)), None
     )
     assert any("t-SNE map" in figure.caption for figure in made.figures)
+
+
+def test_ego_networks_and_five_graphs_stand_beside_what_is_printed(library: Graph, tmp_path: Path) -> None:
+    """Table 4 for all training nodes, Figure 4 for five graphs, whose rows at ε = 1/n are one whatever the smallest is."""
+    split = replace(library, masks=(Masks(np.arange(6), np.arange(6, 9), np.arange(9, 12)),))
+    said = []
+    for asked, seeds in (({"centres": "training"}, 1), ({"clients": 5, "min_nodes": 3}, 4)):
+        where = Context("t", "planetoid/citeseer", split, 0, seeds, runtime.start("serial"))
+        given = params(partition={"partition": "ego", "hops": 1, **asked}, epsilons=["1/n", 1.0], clusters=2, verify=0)
+        store, cells = CellStore(tmp_path / str(seeds)), task.cells(given, where)
+        for cell in cells:
+            store.save(cell, task.run(given, cell, where), 0.1)
+        found = [store.load(cell) for cell in cells]
+        entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
+        settings = given.model_dump()
+        made = section.build(Records("t", "graph_clustering", "t", "planetoid/citeseer", settings, entries, artefacts), None)
+        said.append([row for table in made.tables if table.title.startswith("Beside") for row in table.rows])
+    assert [(row[0], row[2]) for row in said[0]] == [
+        ("mean nodes, 1-hop", "4.61"),
+        ("mean edges, 1-hop", "5.15"),
+        ("mean degree, 1-hop", "1.8"),
+    ]
+    assert [row[2] for row in said[1]] == ["2.42 ± 2.33"] * 2 + ["3.25 ± 3.09"] * 2

@@ -3,13 +3,14 @@
 import functools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import GraphClusteringFacts
-from fedgraph.report import attacks, charts, plots
+from fedgraph.report import attacks, charts, plots, printed_numbers
 from fedgraph.report.phrases import phrase
 from fedgraph.report.report_rows import Row, group_rows, mean_spread, rounded, rounded_up
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver, tabulate
@@ -34,7 +35,7 @@ def build(records: Records, notice: str | None) -> Section:
         *describe_solver([e.facts_as(GraphClusteringFacts).solver for e in records.entries], records.settings),
         *attacks.describe_attacks(rows, records.among),
     )
-    return Section(sentences, (_table(rows),), _figures(records, rows, notice))
+    return Section(sentences, (_table(rows), *_beside(records, rows)), _figures(records, rows, notice))
 
 
 def _table(rows: Sequence[Row]) -> Table:
@@ -44,6 +45,8 @@ def _table(rows: Sequence[Row]) -> Table:
         "unit": lambda r: r.protection.unit.value,
         "target ε": _target,
         **{title: functools.partial(mean_spread, metric=metric) for metric, title in (METRICS | asked).items()},
+        "mean GW": functools.partial(mean_spread, metric="gw_mean"),
+        "± over pairs": lambda r: rounded(r.mean("gw_spread")),
         "ε published": lambda r: rounded(r.published, 2),
         "ε provable: embedding": lambda r: rounded_up(r.path("embedding"), 2) if "embedding" in r.head.paths else "—",
         "ε provable: model path": _model_path,
@@ -52,6 +55,44 @@ def _table(rows: Sequence[Row]) -> Table:
     }
     note = phrase("graph_clustering", "table") + " " + (phrase("graph_clustering", "asked") if asked else "")
     return tabulate("Clusters and privacy", rows, columns, note)
+
+
+def _beside(records: Records, rows: Sequence[Row]) -> list[Table]:
+    """What Jin & Chen print of ego-networks (Table 4) and of pairs among five of them (Figure 4), where it is asked here."""
+    asked = records.settings.get("partition")
+    if not isinstance(asked, Mapping) or asked.get("partition") != "ego":
+        return []
+    hops = f"{asked.get('hops', 1)}-hop"
+    facts = records.entries[0].facts_as(GraphClusteringFacts)
+    body: list[tuple[str, ...]] = []
+    means = {"mean nodes": facts.mean_nodes, "mean edges": facts.mean_edges, "mean degree": facts.mean_degree}
+    for (metric, ours), error in zip(means.items(), facts.standard_errors, strict=True):
+        printed = printed_numbers.find(records.dataset, "ego", hops, math.inf, metric)
+        if printed and asked.get("centres") == "training":
+            away = f"{(ours - printed.value) / error:+.1f}" if error else "—"
+            numbers = (f"{ours:.2f} ± {error:.2f}", f"{printed.value:g}", f"{ours - printed.value:+.2f}", away)
+            body.append((f"{metric}, {hops}", *numbers, printed.source))
+    for row in _whatever_the_smallest(rows):
+        among = f"{asked.get('clients')} of {hops}"
+        at = printed_numbers.PER_GRAPH if row.head.facts_as(GraphClusteringFacts).rule == "1/n" else row.head.epsilon
+        printed = printed_numbers.find(records.dataset, str(row.head.method), among, at, "gw_mean")
+        if printed and row.values("gw_mean"):
+            ours = f"{row.mean('gw_mean'):.3f} ± {row.mean('gw_spread'):.3f}"
+            away = printed_numbers.compare(row, "gw_mean", printed)
+            coded = ENCODERS[row.head.facts_as(GraphClusteringFacts).encoder]
+            name = _name(row) + ("" if math.isinf(at) else f", {coded}, ε = {'1/n' if at == printed_numbers.PER_GRAPH else at}")
+            body.append((name, ours, f"{printed.value:g} ± {printed.spread:g}", *away, printed.source))
+    header = ("what", "ours", "printed", "difference", "in standard errors", "source")
+    return [Table("Beside the published numbers", header, tuple(body), phrase("graph_clustering", "beside"))] if body else []
+
+
+def _whatever_the_smallest(rows: Sequence[Row]) -> list[Row]:
+    """Rows at ε = 1/n joined: what names their cells is the largest ε, and so the smallest graph, of each seed."""
+    found: dict[tuple[object, ...], list[Entry]] = {}
+    for row in rows:
+        each = row.head.facts_as(GraphClusteringFacts).rule == "1/n"
+        found.setdefault((row.head.method, row.head.variant, None if each else row.head.epsilon), []).extend(row.entries)
+    return [Row(tuple(entries)) for entries in found.values()]
 
 
 def _target(row: Row) -> str:
@@ -88,6 +129,7 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         ]
         levels = (("graph size only", size_only.mean(metric)),) if size_only else ()
         panels.append(charts.Panel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
+    panels += _discrepancies(encoded)
     found = [*charts.draw(f"{records.name}-scores", phrase("graph_clustering", "figure"), panels, notice, height=3.6)]
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         by_geometry = entry.facts_as(GraphClusteringFacts).how == "gw"
@@ -98,6 +140,18 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
             if "coupling" in arrays:
                 found.append(_matched(records.name + tag, entry.epsilon, arrays, notice))
     return tuple(found)
+
+
+def _discrepancies(encoded: Sequence[Row]) -> list[charts.Panel]:
+    """The mean discrepancy of all pairs against ε (Figures 5 and 8 to 10), one panel an encoder, for they differ by orders."""
+    rows = [r for r in encoded if r.values("gw_mean")]
+    clear = tuple(("no encoding", r.mean("gw_mean")) for r in rows if math.isinf(r.head.epsilon))[:1]
+    found = []
+    for variant in dict.fromkeys(_encoder(r) for r in rows if math.isfinite(r.head.epsilon)):
+        own = [r for r in rows if _encoder(r) == variant and math.isfinite(r.head.epsilon)]
+        line = charts.over_budgets(variant, own, "gw_mean")
+        found.append(charts.Panel("mean GW of pairs", "mean discrepancy", (line,), clear))
+    return found
 
 
 def _encoder(row: Row) -> str:

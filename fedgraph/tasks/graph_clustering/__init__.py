@@ -10,6 +10,7 @@ Every table has the rows ``graph size`` (clusters made from the public number of
 ``constant embedding`` (the encoder applied to embeddings that are ½ everywhere). A release has shown something only above them.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -169,12 +170,12 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     rng = seeds.generator(context.root, *cell.path, "map")
     places = None if cell.seed else cluster.mds(found.distances) if params.map == "mds" else cluster.tsne(found.distances, rng)
     by_spectrum = cluster.spectral(found.distances, k, seeds.generator(context.root, *cell.path, "spectral"))
-    upper = found.distances[np.triu_indices(len(received), 1)]
+    upper = found.distances[np.triu_indices(len(received), 1)] if row.how not in OF_VECTORS else np.zeros(0)
     return done.as_outcome(
         cell,
         _scores(params, cell, context, truth, found)
         | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
-        | ({"gw_mean": float(upper.mean()) if upper.size else 0.0} if row.how not in OF_VECTORS else {})
+        | ({"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())} if upper.size else {})
         | measured.metrics,
         replace(
             _facts(partition, found),
@@ -233,14 +234,17 @@ def _unreleased(params: Params, cell: Cell, context: Context, partition: Partiti
 
 
 def _facts(partition: Partition, found: Found) -> GraphClusteringFacts:
-    sizes = [s.graph.num_nodes for s in partition.subgraphs]
-    edges = [s.graph.num_edges for s in partition.subgraphs]
+    counts = np.array([(s.graph.num_nodes, s.graph.num_edges) for s in partition.subgraphs], dtype=np.float64)
+    counts = np.column_stack([counts, 2 * counts[:, 1] / np.maximum(counts[:, 0], 1.0)])
+    errors = counts.std(axis=0, ddof=1) / math.sqrt(len(counts)) if len(counts) > 1 else np.zeros(3)
     return GraphClusteringFacts(
         clients=partition.num_clients,
         partition=partition.description,
         cut_edges=partition.num_cut_edges,
-        mean_nodes=float(np.mean(sizes)),
-        mean_edges=float(np.mean(edges)),
+        mean_nodes=float(counts[:, 0].mean()),
+        mean_edges=float(counts[:, 1].mean()),
+        mean_degree=float(counts[:, 2].mean()),
+        standard_errors=(float(errors[0]), float(errors[1]), float(errors[2])),
         solver=found.facts,
     )
 
