@@ -419,3 +419,20 @@ def test_a_released_path_cannot_be_used_twice() -> None:
     rows_of.choose(plan, graph, Coins(np.ones(40, bool)), desk)
     with pytest.raises(PrivacyError, match="one more"):
         rows_of.choose(plan, graph, Coins(np.ones(40, bool)), desk)
+
+
+@pytest.mark.parametrize("reading", ["published", "provable"])
+@pytest.mark.parametrize("variant", ["em0", "gm"])
+def test_the_public_share_is_the_smallest_at_which_an_entry_can_stand_out(variant: str, reading: Any) -> None:
+    """Noise that drowns every entry gets the least share; what needs no more than a third of the budget gets a third."""
+    drowned = planned(random_graph(), 1.0, reading, variant=variant, split="public")
+    assert drowned.made.noise == planned(random_graph(), 1.0, reading, variant=variant, split=0.1).made.noise
+    assert any("at no share" in note for note in drowned.notes)
+    rich = planned(random_graph(), 2000.0, reading, variant=variant, split="public", num_sources=1, sampled=1.0)
+    share = float(next(n for n in rich.notes if n.startswith("split: public takes")).split("takes ")[1].split(",")[0])
+    among = math.sqrt(2 * math.log(60)) if variant == "gm" else math.log(60)
+    assert rich.made.noise.choice * among <= 1
+    lower = [s for s in dpar.noise_of.SHARES if s < share]
+    for tried in lower:
+        other = planned(random_graph(), 2000.0, reading, variant=variant, split=tried, num_sources=1, sampled=1.0)
+        assert other.made.noise.choice * among > 1

@@ -78,7 +78,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     notes = list(sizes.notes)
     found, published = noise_of.Noise(0.0, 0.0, 0.0), None
     if private:
-        split = params.split if params.split != "auto" else (0.0 if params.variant in noise_of.FREE else 0.5)
+        split = params.split if isinstance(params.split, float) else (0.0 if params.variant in noise_of.FREE else 0.5)
+        if params.split == "public" and split:
+            split, why = noise_of.readable_share(sizes, max(2, planned.num_nameable(facts, sizes)), budget)
+            notes.append(why)
         calibrated = noise_of.published_noise if budget.calibrated_by == "published" else noise_of.provable_noise
         found = calibrated(sizes, budget.epsilon, budget.delta, split)
         published = noise_of.published_epsilon(sizes, found, budget.delta)

@@ -16,6 +16,7 @@ from functools import lru_cache
 from scipy.optimize import brentq
 
 from fedgraph.errors import PrivacyError
+from fedgraph.methods.base import Budget
 from fedgraph.privacy.accounting import amplification, calibrate
 from fedgraph.privacy.claims import dpar as published
 from fedgraph.privacy.events import (
@@ -31,6 +32,7 @@ from fedgraph.privacy.events import (
 )
 
 FREE = ("random", "features")  # kinds without a private choice
+SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the budget for choosing neighbours, as in the paper's Figures 2 to 6
 MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is called too small
 
 
@@ -165,6 +167,25 @@ def published_noise(sizes: Sizes, epsilon: float, delta: float, split: float) ->
         )
         return Noise(choice, values, MOST_SGD_NOISE, (note,))
     return Noise(choice, values, _sgd_multiplier((1 - split) * inner, sizes.rate, sizes.steps, half_delta))
+
+
+def readable_share(sizes: Sizes, candidates: int, budget: Budget) -> tuple[float, str]:
+    """The smallest share of the budget at which an entry at the clip stands out; the smallest of ``SHARES`` where none does.
+
+    Stands out: its clip is at least what the largest of the noises on ``candidates`` empty entries is expected to be (Gumbel
+    b·ln n, Gaussian σ·√(2 ln n)). All of it is public, so the rule costs nothing. Returns the share and why.
+    """
+    among = math.sqrt(2 * math.log(candidates)) if sizes.kind == "gm" else math.log(candidates)
+    drowned = math.inf
+    for share in SHARES:
+        calibrated = published_noise if budget.calibrated_by == "published" else provable_noise
+        drowned = calibrated(sizes, budget.epsilon, budget.delta, share).choice * among
+        if drowned <= 1:
+            return share, f"split: public takes {share:g}, the smallest share at which the largest possible entry stands out"
+    return SHARES[0], (
+        f"split: public takes {SHARES[0]:g}: at no share does the largest possible entry of a PageRank row stand out (at "
+        f"{SHARES[-1]:g} the largest noise on {candidates} empty entries is still {drowned:.3g} times as large)"
+    )
 
 
 def published_epsilon(sizes: Sizes, noise: Noise, delta: float) -> float:

@@ -37,8 +37,8 @@ class Params(Settings):
     gamma: float = Field(1e-4, gt=0, description="relative slack of its optimality")
     clip_vector: float = Field(0.01, gt=0, description="C1, L2 norm of a row (gm)")
     clip_entry: float = Field(0.001, gt=0, description="C2, largest entry of a row (em0, em1)")
-    split: Annotated[float, Field(gt=0, lt=1)] | Literal["auto"] = Field(
-        "auto", description="share of the budget for neighbours; auto: 0.5, random 0"
+    split: Annotated[float, Field(gt=0, lt=1)] | Literal["auto", "public"] = Field(
+        "auto", description="share of the budget for neighbours; auto: 0.5, random 0; public: what public numbers advise"
     )
     values_share: float = Field(0.5, gt=0, lt=1, description="share of that for noisy values (em1)")
     column_rows: Annotated[int, Field(ge=1)] | Literal["auto", "any"] = Field(
@@ -134,6 +134,11 @@ def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
         values_share=params.values_share,
         notes=tuple(_remarks(params, sources, marked, most, max(facts.sizes.clients), central, sampled)),
     )
+
+
+def num_nameable(facts: PublicFacts, sizes: Sizes) -> int:
+    """How many nodes the rows of the smallest client may name: its sample where that has a fixed size, else all its ids."""
+    return min(sample_size(sizes.sampled, n) if sizes.fixed else n for n in facts.sizes.clients)
 
 
 def sample_size(sampled: float, num_nodes: int) -> int:
