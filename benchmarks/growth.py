@@ -5,7 +5,7 @@
 
 Generated graphs (eight classes, ten words a node of 1,000, four edges a node; ε = 8), the serial engine, default settings, one
 process a method. A slope of 1 is linear, 2 quadratic. Edges double twice at the middle size, clients go from 4 to 64, rounds
-are halved and doubled where the method has ``steps`` or ``epochs``. Processor seconds are of the cell alone, memory is the
+are halved and doubled where the method has ``steps`` or ``epochs``, and K of DPAR goes from 2 to 32. Processor seconds are of the cell alone, memory is the
 process's largest, the graph included. With one size of ``--nodes`` only that cell is measured. The last line is JSON.
 """
 
@@ -29,7 +29,7 @@ from fedgraph.tasks.base import Context
 from fedgraph.tasks.base.node_settings import Params
 from fedgraph.types import Provenance
 
-CLASSES, DEGREE, CLIENTS = 8, 4, (4, 16, 64)
+CLASSES, DEGREE, CLIENTS, NEIGHBOURS = 8, 4, (4, 16, 64), (2, 8, 32)
 
 
 def measured(method: str, nodes: int, edges: int, clients: int = 1, settings: dict[str, int] | None = None) -> dict[str, float]:
@@ -79,6 +79,9 @@ def grown(method: str, sizes: list[int]) -> dict[str, list[list[float]]]:
     if name is not None:
         for rounds in (30, 60, 120):
             point("rounds", rounds, middle, DEGREE * middle, settings={name: rounds})
+    if "top" in offers.Params.model_fields:
+        for top in NEIGHBOURS:
+            point("neighbours", top, middle, DEGREE * middle, settings={"top": top})
     return found
 
 
