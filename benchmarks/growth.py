@@ -6,8 +6,8 @@
 Generated graphs (eight classes, ten words a node of 1,000, four edges a node; ε = 8), the serial engine, default settings, one
 process a method. A slope of 1 is linear, 2 quadratic. Edges double twice at the middle size, clients go from 4 to 64, rounds
 are halved and doubled where the method has ``steps`` or ``epochs``, and K of DPAR goes from 2 to 32. Processor seconds are of
-the cell alone, memory is the process's largest, the graph included. With one size of ``--nodes`` only that cell is measured. The
-last line is JSON.
+the cell alone, memory is the process's largest, the graph included. With one size of ``--nodes`` only that cell is measured.
+The last line is JSON.
 """
 
 from __future__ import annotations
