@@ -77,11 +77,11 @@ def _beside(records: Records, rows: Sequence[Row]) -> list[Table]:
         at = printed_numbers.PER_GRAPH if row.head.facts_as(GraphClusteringFacts).rule == "1/n" else row.head.epsilon
         printed = printed_numbers.find(records.dataset, str(row.head.method), among, at, "gw_mean")
         if printed and row.values("gw_mean"):
-            ours = f"{row.mean('gw_mean'):.3f} ± {row.mean('gw_spread'):.3f}"
-            away = printed_numbers.compare(row, "gw_mean", printed)
+            mean = f"{row.mean('gw_mean'):.3f} ± {row.mean('gw_spread'):.3f}"
+            apart = printed_numbers.compare(row, "gw_mean", printed)
             coded = ENCODERS[row.head.facts_as(GraphClusteringFacts).encoder]
             name = _name(row) + ("" if math.isinf(at) else f", {coded}, ε = {'1/n' if at == printed_numbers.PER_GRAPH else at}")
-            body.append((name, ours, f"{printed.value:g} ± {printed.spread:g}", *away, printed.source))
+            body.append((name, mean, f"{printed.value:g} ± {printed.spread:g}", *apart, printed.source))
     header = ("what", "ours", "printed", "difference", "in standard errors", "source")
     return [Table("Beside the published numbers", header, tuple(body), phrase("graph_clustering", "beside"))] if body else []
 
