@@ -261,10 +261,8 @@ class GraphClassificationFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class GraphClusteringFacts(Facts):
-    """mean_nodes, mean_edges, mean_degree: of the clients' graphs (degree: 2 m / n of each). standard_errors: of these three.
-    label, encoder, rule, how, training, release: of the row.
-
-    node_losses: ε at 0, 50, 90, 99 and 100 % of the nodes. worst_node_clients: how many clients hold the worst node.
+    """mean_nodes, mean_edges, mean_degree: of the clients' graphs; standard_errors: of these three. label, encoder, rule, how,
+    training, release: of the row. node_losses: ε at 0, 50, 90, 99 and 100 % of nodes; worst_node_clients hold the worst node.
     """
 
     kind: str = "graph_clustering"
