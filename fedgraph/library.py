@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from fedgraph import plugins
+from fedgraph.cells.entry import portable
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import kinds
 from fedgraph.privacy.trust import trust_called
@@ -127,7 +128,8 @@ def compare(
     budgets = [e if math.isfinite(e) else "inf" for e in map(float, epsilons)]
     common = {"trust": [trust_called(word).value for word in trust], "epsilons": budgets}
     tasks = _tasks(given, methods, common, clients=clients, split=split, protocol=protocol, delta=delta)
-    datasets = [{"name": "own/object", "label": one} for one in given]
+    read = {**(columns or {}), **({"label": label} if label else {})}
+    datasets = [{"name": "own/object", "label": one, "parameters": portable(read)} for one in given]
     asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}
     return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)
 

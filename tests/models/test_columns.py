@@ -49,6 +49,6 @@ def test_a_row_called_by_its_method_is_fitted_on_tables_whose_label_has_a_name(t
     named, bounds = people.rename(columns={"y": "job"}), {"bounds": {"age": [0, 110], "income": [0, 1e9]}}
     rows = [{"method": "label_hop", "label": "neighbours"}]
     run = fedgraph.compare((named, edges), rows, [8], protocol="asking", label="job", columns=bounds, out=tmp_path / "run")
-    model = run.score("label_hop").fit((named, edges), columns={**bounds, "label": "job"})
+    model = run.score("label_hop").fit((named, edges))  # label and bounds are those of the run
     assert model.classes_.tolist() == ["old", "young"]
     assert load_run(tmp_path / "run").find("label_hop").head.method == "label_hop"

@@ -64,8 +64,10 @@ class GraphsParams(CollectionRules):
     )
 
 
-class ObjectParams(Settings):
-    """Nothing: the graph is in memory."""
+class ObjectParams(ColumnRules, EdgeRules):
+    """What ``fedgraph.compare`` was told of a graph in memory, so that a row can be fitted on others like it."""
+
+    label: str = Field("", description="which column, or attribute, is predicted (empty: y or label)")
 
 
 DATASETS: dict[str, type[Settings]] = {
