@@ -24,7 +24,7 @@ from fedgraph.privacy.trust import trust_called
 from fedgraph.runs.run import Run, open_run
 from fedgraph.scenario import read as scenarios
 from fedgraph.scenario import shipped
-from fedgraph.scenario.wanted import WHOLE, delta_for
+from fedgraph.scenario.wanted import MANY_PEOPLE, WHOLE, delta_for
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -165,7 +165,11 @@ def _tasks(
     specs = [{"method": m} if isinstance(m, str) else dict(m) for m in chosen]
     embedders = [spec for spec in specs if listed and _embeds(spec)]
     spread = "uniform" if listed else "louvain"
-    dealt = {"partition": "natural"} if graph.owner is not None else {"partition": spread, "clients": clients}
+    dealt: dict[str, object] = (
+        {"partition": "natural"} if graph.owner is not None else {"partition": spread, "clients": clients}
+    )
+    if dealt["partition"] == "louvain" and graph.num_nodes >= MANY_PEOPLE:
+        dealt["algorithm"] = "leiden"
     common = {
         "task": "node_classification",
         **asked,

@@ -18,7 +18,7 @@ import yaml
 from fedgraph import plugins
 from fedgraph.methods.base import Draft, kinds
 from fedgraph.privacy.trust import Trust
-from fedgraph.scenario.wanted import PROTOCOLS, WHOLE, Wanted, delta_for
+from fedgraph.scenario.wanted import MANY_PEOPLE, PROTOCOLS, WHOLE, Wanted, delta_for
 
 SCHEMA = "fedgraph.schema.json"
 COMMENT_AT = 52  # column at which a short row's comment begins
@@ -49,6 +49,7 @@ def draft_yaml(wanted: Wanted, folder: Path) -> str:
         protocols=PROTOCOLS,
         datasets=datasets,
         path=data.path and os.path.relpath(data.path.resolve(), folder.resolve()),
+        finder=", algorithm: leiden" if data.people >= MANY_PEOPLE else "",
         delta=f"delta: {delta_for(people):.0e}                 # {why}",
         **(_federation(wanted) if data.federation and not wanted.links else _one_graph_or_many(wanted)),
     )

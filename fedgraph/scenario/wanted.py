@@ -23,6 +23,7 @@ FEWEST_LABELLED = 5
 FEWEST_OF_A_CLASS = 4  # graphs
 MOST_TEXTS = 50  # different texts of a column that a draft makes columns of; more are names, and left out
 LABELS = ("label", "labels", "y", "class", "target")  # a column of features called so is what is predicted
+MANY_PEOPLE = 20_000  # from here on Leiden finds the communities that are dealt to clients: Louvain takes minutes
 LARGEST_DELTA = 1e-4  # of a draft, however few the people are
 WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")

@@ -50,6 +50,15 @@ def test_a_finer_resolution_gives_more_communities(library: Graph) -> None:
     assert len(coarse) < len(fine)
 
 
+def test_leiden_cuts_fewer_edges_than_chance_too_and_covers_every_node(library: Graph) -> None:
+    near = louvain.split(library, louvain.Params(clients=5, algorithm="leiden"), np.random.default_rng(0))
+    chance = uniform.split(library, uniform.Params(clients=5), np.random.default_rng(0))
+    assert near.num_cut_edges < 0.7 * chance.num_cut_edges
+    assert sorted(np.concatenate([share.nodes for share in near.subgraphs])) == list(range(library.num_nodes))
+    again = louvain.split(library, louvain.Params(clients=5, algorithm="leiden"), np.random.default_rng(0))
+    assert all((a.nodes == b.nodes).all() for a, b in zip(near.subgraphs, again.subgraphs, strict=True))
+
+
 @pytest.mark.dataset
 def test_ten_clients_of_citeseer_are_balanced(data_root: Path) -> None:
     graph = data.load("planetoid/citeseer", root=data_root, download=False)
