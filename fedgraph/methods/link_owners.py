@@ -49,7 +49,7 @@ class Params(Settings):
     """Settings of ``link_owners``."""
 
     unit: Literal["node", "entity"] = Field("node", description="whose edges are private together: a node's, or an owner's")
-    limit: int = Field(20, ge=1, description="D: edges that one person counts for at most; a public guess of twice the usual")
+    limit: int = Field(10, ge=1, description="D: edges that one person counts for at most; a public guess of twice the usual")
     learns: bool = Field(True, description="whether edges are read at all; false: public features alone, which costs nothing")
     width: int = Field(8, ge=0, description="directions of the features whose products are learnt from; 0: the cosine alone")
 
@@ -70,8 +70,11 @@ class Made:
 
     def said_of(self, pairs: np.ndarray) -> np.ndarray:
         """float64 [m, d] in 0 … 1, from public features alone."""
-        raw = _raw(self.rows, self.few, pairs)
-        return np.asarray(np.clip(0.5 + (raw - self.centre) / self.spread / (2 * SPREADS), 0.0, 1.0))
+        return np.asarray(np.clip(0.5 + self.spreads_of(pairs) / (2 * SPREADS), 0.0, 1.0))
+
+    def spreads_of(self, pairs: np.ndarray) -> np.ndarray:
+        """float64 [m, d], the same in units of random pairs, without bounds."""
+        return np.asarray((_raw(self.rows, self.few, pairs) - self.centre) / self.spread)
 
     def random(self) -> np.ndarray:
         """float64 [q, d], what is said of random pairs."""
@@ -168,10 +171,10 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
-    """float64 [m], the discriminant of each pair: computed from the released sum and public features."""
+    """float64 [m], the discriminant of each pair, tails drawn in (arsinh): from the released sum and public features."""
     if state.memory.direction is None:
         raise RuntimeFailure("link_owners was asked for scores before its round")
-    return np.asarray(plan.made.said_of(pairs) @ state.memory.direction)
+    return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ state.memory.direction)
 
 
 OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(
