@@ -11,13 +11,14 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import ray
 
 from fedgraph.runtime import process
 from fedgraph.runtime.base import Function
+from fedgraph.runtime.ray.direct import Address, Door
 
 Timed: TypeAlias = tuple[Any, float]  # what was computed, and its seconds
 Start: TypeAlias = tuple[tuple[str, ...], int]  # modules to import, and how often the actor is told something at once
@@ -25,12 +26,13 @@ Start: TypeAlias = tuple[tuple[str, ...], int]  # modules to import, and how oft
 
 @dataclass(frozen=True)
 class About:
-    """What an actor says of itself. device: ``cpu``, or the name of its first GPU."""
+    """What an actor says of itself. device: ``cpu``, or the name of its first GPU. door: where its own machine may ask it."""
 
     node: str
     host: str
     device: str
     versions: process.Versions
+    door: Address | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,10 @@ class Shared:
     key: str
     refs: tuple[ray.ObjectRef, ...]
     dealt: bool = False
+
+    def key_at(self, slot: int) -> str:
+        """Under which the actor of this place keeps it, or its piece."""
+        return f"{self.key}@{slot}" if self.dealt else self.key
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,8 @@ class Client(Actor):
     """``client-k``: holds the subgraphs of its virtual clients, their workspaces and what they released.
 
     A client is data, not a process: thousands of ego-networks share a few of these actors, one for each CPU or share of a GPU.
-    It holds the pieces that were dealt to it, and nothing of the others'. It never calls anybody: the server asks, it answers.
+    It holds the pieces that were dealt to it, and nothing of the others'. It never calls anybody: the server asks, it answers,
+    to a server on its own machine by its ``Door``.
 
     ========  =====================================================================================================
     ``hold``  receives a piece of the data, or a training's plan; once, before the first round that needs it
@@ -133,6 +140,13 @@ class Client(Actor):
     ========  =====================================================================================================
     """
 
+    def __init__(self, gpus: float, start: Start) -> None:
+        super().__init__(gpus, start)
+        raylet = next(n["RayletSocketName"] for n in ray.nodes() if n["NodeID"] == self._about.node)
+        self._door = Door(self.compute, os.path.dirname(raylet))
+        self._about = replace(self._about, door=self._door.address)
+
     def round(self, function: Function, items: range, *args: object) -> Timed:
         """(``function(items, *args)``, seconds). items: the blocks of virtual clients that are its own."""
-        return self.compute(function, items, *args)
+        answer: Timed = self._door.once(function, items, *args)
+        return answer

@@ -33,6 +33,7 @@ from ray.exceptions import (
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.ray.client import About, Kept, Shared
+from fedgraph.runtime.ray.direct import Callers, callers_of
 
 MOST_LOSSES = 4
 MOST_FAILED_STARTS = 3  # in a row, of one place
@@ -78,6 +79,7 @@ class Seat:
         about: what it said of itself once it was ready; None until then.
         held: the keys of what it holds.
         why: it is dead, and this is why.
+        near: asks it without Ray; None from another machine, or where it has no door.
     """
 
     actor: ActorHandle
@@ -87,6 +89,7 @@ class Seat:
     about: About | None = None
     held: set[str] = field(default_factory=set)
     why: str = ""
+    near: Callers | None = None
 
 
 @dataclass(eq=False)
@@ -174,11 +177,15 @@ class Seats:
         seats = [(name, self.look(slot)) for slot, name in enumerate(self.names) if self._seats[slot] is not None]
         return {name: seat.about for name, seat in seats if seat is not None and seat.about is not None}
 
+    def holds(self, seat: Seat, slot: int, value: object) -> bool:
+        """Whether ``hand`` has nothing to send."""
+        return not isinstance(value, Shared) or value.key_at(slot) in seat.held
+
     def hand(self, seat: Seat, slot: int, value: object) -> object:
         """What stands for ``value`` in a message to ``seat``, which receives it first where it does not hold it."""
         if not isinstance(value, Shared):
             return value
-        key = f"{value.key}@{slot}" if value.dealt else value.key
+        key = value.key_at(slot)
         with self._lock:
             if key not in seat.held:
                 seat.actor.hold.remote(key, value.refs[slot if value.dealt else 0])
@@ -259,7 +266,7 @@ class Seats:
                 return
             if said is not None and seat.about is None:
                 self._welcome(said)
-                seat.about, self._failed[slot] = said, 0
+                seat.about, seat.near, self._failed[slot] = said, callers_of(said.door, said.node), 0
             seat.sign, seat.since = seat.actor.pulse.remote(), now
         elif self._silence is not None and now - seat.since > (self._silence if seat.about else SECONDS_TO_START):
             self._bury(seat, f"no sign of life for {now - seat.since:.0f} s")

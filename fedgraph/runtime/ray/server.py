@@ -4,10 +4,11 @@ Ray actors represent clients that hold subgraphs. They compute DP-APPR and node-
 server actor aggregates by FedAvg and computes Gromov-Wasserstein distances with POT for clustering and classification.
 """
 
+import functools
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +21,7 @@ from fedgraph.runtime.base import Clients, Function, Value, blocks
 from fedgraph.runtime.counts import Count, Path, Tally
 from fedgraph.runtime.ray.client import Actor, Shared, Start
 from fedgraph.runtime.ray.places import Places
-from fedgraph.runtime.ray.seats import Seat, Seats
+from fedgraph.runtime.ray.seats import Asked, Seat, Seats
 
 SECONDS_TO_HEAR = 60.0
 BYTES_INLINE = 2 * 1024**2  # of a model: a larger one goes to the object store once, and not to each client by itself
@@ -166,22 +167,33 @@ class _Leads(Clients):
         dealt = blocks(num_items, len(self._seats))
         given = [ray.put(a) if len(dealt) > 1 and _size(a) > BYTES_INLINE else a for a in args]
 
-        def submit_to(slot: int, items: range) -> Callable[[Seat], ray.ObjectRef]:
-            def submit(seat: Seat) -> ray.ObjectRef:
-                own = [self._seats.hand(seat, slot, a) for a in given]
-                ref: ray.ObjectRef = seat.actor.round.remote(function, items, *own)
-                return ref
-
-            return submit
-
         self._give()
         try:
-            asked = [self._seats.ask(slot, submit_to(slot, items)) for slot, items in enumerate(dealt)]
-            answers = self._seats.values(asked)
+            near = [self._directly(slot, function, items, given) for slot, items in enumerate(dealt)]
+            asked = {slot: self._asked(slot, function, dealt[slot], given) for slot, call in enumerate(near) if call is None}
+            answers = {slot: call() for slot, call in enumerate(near) if call is not None}
+            lost = [slot for slot, answer in answers.items() if answer is None]
+            asked |= {slot: self._asked(slot, function, dealt[slot], given) for slot in lost}
+            answers |= dict(zip(asked, self._seats.values(list(asked.values())), strict=True))
         finally:
             self._take()
-        self._tally.add(self._path, Count(calls=len(dealt), clients_busy=sum(seconds for _, seconds in answers)))
-        return [value for value, _ in answers]
+        self._tally.add(self._path, Count(calls=len(dealt), clients_busy=sum(seconds for _, seconds in answers.values())))
+        return [answers[slot][0] for slot in range(len(dealt))]
+
+    def _asked(self, slot: int, function: Function, items: range, given: Sequence[object]) -> Asked:
+        def submit(seat: Seat) -> ray.ObjectRef:
+            ref: ray.ObjectRef = seat.actor.round.remote(function, items, *[self._seats.hand(seat, slot, a) for a in given])
+            return ref
+
+        return self._seats.ask(slot, submit)
+
+    def _directly(self, slot: int, function: Function, items: range, given: Sequence[object]) -> Callable[[], Any] | None:
+        """Gives what the client actor answers at its door; None where it has none here, or does not hold all that it needs."""
+        seat = self._seats.worker(slot)
+        if seat.near is None or any(isinstance(a, ray.ObjectRef) or not self._seats.holds(seat, slot, a) for a in given):
+            return None
+        call = seat.near.begin(function, items, *[self._seats.hand(seat, slot, a) for a in given])
+        return None if call is None else functools.partial(seat.near.end, call)
 
     def seal(self, value: Value) -> Value:
         return value

@@ -1,0 +1,121 @@
+"""Calls from the server to a client actor of the same machine, through a socket between their processes.
+
+An ordinary call of Ray passes several threads and copies on both sides: some three milliseconds of processor time for each
+client actor and round, whatever it carries. A round of a small federation computes less than that. So a client actor also
+listens at a socket of its own (``Door``), and a server on its machine asks there. A socket knows nothing of actors that die or
+of values on their way: whatever goes wrong there is asked again by an ordinary call, which says what it was.
+"""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener
+from pickle import PickleBuffer
+from typing import Any
+
+import ray
+from ray import cloudpickle
+
+TROUBLE = (OSError, EOFError, AuthenticationError)
+MOST_WAITING = 16  # who ask for a connection at once
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a client actor listens. key: whoever connects must know it; it travels by Ray alone."""
+
+    path: str
+    key: bytes
+
+
+class Door:
+    """Listens in threads of its own, and answers with ``compute``. address: None where no socket can be made.
+
+    Args:
+        compute: called with what was asked, one call at a time. Where it raises, the answer is None.
+        folder: for the socket.
+    """
+
+    def __init__(self, compute: Callable[..., Any], folder: str) -> None:
+        self._compute, self._lock = compute, threading.Lock()
+        self.address: Address | None = None
+        path, key = f"{folder}/door-{os.getpid()}", os.urandom(16)
+        try:
+            self._listener = Listener(path, "AF_UNIX", MOST_WAITING, authkey=key)
+            os.chmod(path, 0o600)
+        except OSError:  # the path is too long, or there are no such sockets
+            return
+        self.address = Address(path, key)
+        threading.Thread(target=self._welcome, daemon=True).start()
+
+    def once(self, *asked: object) -> Any:
+        """What ``compute`` gives, once nobody else computes."""
+        with self._lock:
+            return self._compute(*asked)
+
+    def _welcome(self) -> None:
+        while True:
+            with contextlib.suppress(Exception):  # somebody without the key, or who has gone again
+                threading.Thread(target=self._serve, args=(self._listener.accept(),), daemon=True).start()
+
+    def _serve(self, connection: Connection) -> None:
+        with connection, contextlib.suppress(*TROUBLE):
+            while True:
+                asked, answer = receive(connection), None
+                with contextlib.suppress(Exception):  # the ordinary call that follows raises it again
+                    answer = self.once(*asked)
+                send(connection, answer)
+
+
+class Callers:
+    """Connections to one door, as many as calls are on their way."""
+
+    def __init__(self, address: Address) -> None:
+        self._address, self._lock = address, threading.Lock()
+        self._free: list[Connection] = []  # on which nobody waits for an answer
+
+    def begin(self, *asked: object) -> Connection | None:
+        """A call on its way; None where nobody listens."""
+        try:
+            with self._lock:
+                connection = self._free.pop() if self._free else None
+            connection = connection or Client(self._address.path, "AF_UNIX", self._address.key)
+            send(connection, asked)
+        except TROUBLE:
+            return None
+        return connection
+
+    def end(self, connection: Connection) -> Any:
+        """What was answered; None where it must be asked again."""
+        try:
+            answer = receive(connection)
+        except TROUBLE:
+            connection.close()
+            return None
+        with self._lock:
+            self._free.append(connection)
+        return answer
+
+
+def callers_of(door: Address | None, node: str) -> Callers | None:
+    """Of the door of an actor on this machine of Ray's; None where it is on another ``node``, or has none."""
+    return Callers(door) if door is not None and node == ray.get_runtime_context().get_node_id() else None
+
+
+def send(connection: Connection, value: object) -> None:
+    """``value``, its arrays without a copy."""
+    arrays: list[PickleBuffer] = []
+    head = cloudpickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+    connection.send_bytes(len(arrays).to_bytes(4, "little") + head)
+    for array in arrays:
+        connection.send_bytes(array.raw())
+
+
+def receive(connection: Connection) -> Any:
+    """What ``send`` sent; nobody can write to its arrays."""
+    head = connection.recv_bytes()
+    arrays = [connection.recv_bytes() for _ in range(int.from_bytes(head[:4], "little"))]
+    return cloudpickle.loads(memoryview(head)[4:], buffers=arrays)
