@@ -18,9 +18,8 @@ import ray
 
 from fedgraph.runtime import process
 from fedgraph.runtime.base import Function
-from fedgraph.runtime.ray.direct import Address, Door
+from fedgraph.runtime.ray.direct import Address, Door, Timed
 
-Timed: TypeAlias = tuple[Any, float]  # what was computed, and its seconds
 Start: TypeAlias = tuple[tuple[str, ...], int]  # modules to import, and how often the actor is told something at once
 
 
@@ -148,5 +147,4 @@ class Client(Actor):
 
     def round(self, function: Function, items: range, *args: object) -> Timed:
         """(``function(items, *args)``, seconds). items: the blocks of virtual clients that are its own."""
-        answer: Timed = self._door.once(function, items, *args)
-        return answer
+        return self._door.once(function, items, *args)

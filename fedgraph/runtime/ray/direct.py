@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from pickle import PickleBuffer
-from typing import Any
+from typing import TypeAlias, cast
 
 import ray
 from ray import cloudpickle
 
 TROUBLE = (OSError, EOFError, AuthenticationError)
+Timed: TypeAlias = tuple[object, float]  # what was computed, and its seconds
 MOST_WAITING = 16  # who ask for a connection at once
 
 
@@ -39,7 +40,7 @@ class Door:
         folder: for the socket.
     """
 
-    def __init__(self, compute: Callable[..., Any], folder: str) -> None:
+    def __init__(self, compute: Callable[..., Timed], folder: str) -> None:
         self._compute, self._lock = compute, threading.Lock()
         self.address: Address | None = None
         path, key = f"{folder}/door-{os.getpid()}", os.urandom(16)
@@ -51,7 +52,7 @@ class Door:
         self.address = Address(path, key)
         threading.Thread(target=self._welcome, daemon=True).start()
 
-    def once(self, *asked: object) -> Any:
+    def once(self, *asked: object) -> Timed:
         """What ``compute`` gives, once nobody else computes."""
         with self._lock:
             return self._compute(*asked)
@@ -62,9 +63,9 @@ class Door:
                 threading.Thread(target=self._serve, args=(self._listener.accept(),), daemon=True).start()
 
     def _serve(self, connection: Connection) -> None:
-        with connection, contextlib.suppress(*TROUBLE):
+        with connection, contextlib.suppress(Exception):  # whoever asked has gone, or reads that nothing comes
             while True:
-                asked, answer = receive(connection), None
+                asked, answer = cast(tuple[object, ...], receive(connection)), None
                 with contextlib.suppress(Exception):  # the ordinary call that follows raises it again
                     answer = self.once(*asked)
                 send(connection, answer)
@@ -88,7 +89,7 @@ class Callers:
             return None
         return connection
 
-    def end(self, connection: Connection) -> Any:
+    def end(self, connection: Connection) -> Timed | None:
         """What was answered; None where it must be asked again."""
         try:
             answer = receive(connection)
@@ -97,7 +98,7 @@ class Callers:
             return None
         with self._lock:
             self._free.append(connection)
-        return answer
+        return cast(Timed | None, answer)
 
 
 def callers_of(door: Address | None, node: str) -> Callers | None:
@@ -114,8 +115,9 @@ def send(connection: Connection, value: object) -> None:
         connection.send_bytes(array.raw())
 
 
-def receive(connection: Connection) -> Any:
+def receive(connection: Connection) -> object:
     """What ``send`` sent; nobody can write to its arrays."""
     head = connection.recv_bytes()
     arrays = [connection.recv_bytes() for _ in range(int.from_bytes(head[:4], "little"))]
-    return cloudpickle.loads(memoryview(head)[4:], buffers=arrays)
+    found: object = cloudpickle.loads(memoryview(head)[4:], buffers=arrays)
+    return found

@@ -20,6 +20,7 @@ from ray.util.metrics import Counter, Gauge
 from fedgraph.runtime.base import Clients, Function, Value, blocks
 from fedgraph.runtime.counts import Count, Path, Tally
 from fedgraph.runtime.ray.client import Actor, Shared, Start
+from fedgraph.runtime.ray.direct import Timed
 from fedgraph.runtime.ray.places import Places
 from fedgraph.runtime.ray.seats import Asked, Seat, Seats
 
@@ -171,9 +172,10 @@ class _Leads(Clients):
         try:
             near = [self._directly(slot, function, items, given) for slot, items in enumerate(dealt)]
             asked = {slot: self._asked(slot, function, dealt[slot], given) for slot, call in enumerate(near) if call is None}
-            answers = {slot: call() for slot, call in enumerate(near) if call is not None}
-            lost = [slot for slot, answer in answers.items() if answer is None]
+            found = {slot: call() for slot, call in enumerate(near) if call is not None}
+            lost = [slot for slot, answer in found.items() if answer is None]
             asked |= {slot: self._asked(slot, function, dealt[slot], given) for slot in lost}
+            answers = {slot: answer for slot, answer in found.items() if answer is not None}
             answers |= dict(zip(asked, self._seats.values(list(asked.values())), strict=True))
         finally:
             self._take()
@@ -187,7 +189,9 @@ class _Leads(Clients):
 
         return self._seats.ask(slot, submit)
 
-    def _directly(self, slot: int, function: Function, items: range, given: Sequence[object]) -> Callable[[], Any] | None:
+    def _directly(
+        self, slot: int, function: Function, items: range, given: Sequence[object]
+    ) -> Callable[[], Timed | None] | None:
         """Gives what the client actor answers at its door; None where it has none here, or does not hold all that it needs."""
         seat = self._seats.worker(slot)
         if seat.near is None or any(isinstance(a, ray.ObjectRef) or not self._seats.holds(seat, slot, a) for a in given):
