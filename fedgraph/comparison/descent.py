@@ -99,24 +99,9 @@ def _mix_vertex(coupling, tree, flow, scale, step):  # type: ignore[no-untyped-d
 
 
 @compiled(nan=False)
-def descend(  # type: ignore[no-untyped-def]
-    c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, constant, start, limits, space, keep, kept
-):
-    """One descent; returns (F, iterations, converged).
-
-    c [n, n], d [m, m], weights p, q, products cp = C p, dq = D q, integer supply and demand (one total),
-    the orders that plant the first tree, linear = M [n, m] (read only if alpha < 1), constant = the two
-    fixed sums of F. start: PRODUCT (p qᵀ), KICKED (the tree's vertex) or the planted one. limits = (max iterations, relative
-    tolerance, absolute tolerance, tolerance of a reduced cost): it stops when a step gains less than a
-    tolerance, or when T is the only vertex that is optimal for its own gradient. space: the work arrays (cost, W,
-    W of V, half product, tree, flow, dual). With keep, ``kept`` [n, m] receives T.
-    """
-    cost, w, w_vertex, half, tree, flow, dual = space
+def _first_plan(c, d, p, q, cp, dq, linear, fused, start, scale, tree, flow, half, w, keep, kept):  # type: ignore[no-untyped-def]
+    """Fill W (and ``kept``) for the first plan: p qᵀ or the tree's vertex; returns (its quadratic part, its linear part)."""
     n, m = w.shape
-    fused = alpha < 1.0
-    scale = 1.0 / supply.sum()
-    if start != KICKED:
-        corner_tree(supply, demand, row_order, column_order, tree, flow)
     linear_t = 0.0
     if start == PRODUCT:
         for i in range(n):
@@ -135,6 +120,29 @@ def descend(  # type: ignore[no-untyped-def]
             linear_t = _on_vertex(linear, tree, flow, scale)
         if keep:
             _mix_vertex(kept, tree, flow, scale, 1.0)
+    return quadratic_t, linear_t
+
+
+@compiled(nan=False)
+def descend(  # type: ignore[no-untyped-def]
+    c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, constant, start, limits, space, keep, kept
+):
+    """One descent; returns (F, iterations, converged).
+
+    c [n, n], d [m, m], weights p, q, products cp = C p, dq = D q, integer supply and demand (one total),
+    the orders that plant the first tree, linear = M [n, m] (read only if alpha < 1), constant = the two
+    fixed sums of F. start: PRODUCT (p qᵀ), KICKED (the tree's vertex) or the planted one. limits = (max iterations, relative
+    tolerance, absolute tolerance, tolerance of a reduced cost): it stops when a step gains less than a
+    tolerance, or when T is the only vertex that is optimal for its own gradient. space: the work arrays (cost, W,
+    W of V, half product, tree, flow, dual). With keep, ``kept`` [n, m] receives T.
+    """
+    cost, w, w_vertex, half, tree, flow, dual = space
+    n, m = w.shape
+    fused = alpha < 1.0
+    scale = 1.0 / supply.sum()
+    if start != KICKED:
+        corner_tree(supply, demand, row_order, column_order, tree, flow)
+    quadratic_t, linear_t = _first_plan(c, d, p, q, cp, dq, linear, fused, start, scale, tree, flow, half, w, keep, kept)
     value = (1.0 - alpha) * linear_t + alpha * (constant + 2.0 * quadratic_t)
     at_vertex = start != PRODUCT
     for iteration in range(1, limits[0] + 1):

@@ -1,4 +1,4 @@
-"""A row that chooses its settings privately inside a run: its price, what it says, a run that goes on, Ray, and refusals."""
+"""A row that chooses its settings privately inside a run: its price, what it says, a run that goes on, and refusals."""
 
 from __future__ import annotations
 
@@ -84,14 +84,6 @@ def test_a_run_that_goes_on_chooses_the_same(done: Path, tmp_path: Path) -> None
     gone.unlink()
     assert run.main([str(tmp_path / "s.yaml"), "--resume", str(again)]) == 0
     told = [(e.metrics, e.facts, e.ledger) for e in entries(again)]
-    assert told == [(e.metrics, e.facts, e.ledger) for e in entries(done)]
-
-
-@pytest.mark.ray("own")
-def test_ray_chooses_the_same(done: Path, tmp_path: Path) -> None:
-    ray = written(tmp_path, TEXT.replace("{engine: serial}", "{engine: ray, workers: 2}"))
-    assert run.main([str(ray), "--out", str(tmp_path / "out")]) == 0
-    told = [(e.metrics, e.facts, e.ledger) for e in entries(tmp_path / "out")]
     assert told == [(e.metrics, e.facts, e.ledger) for e in entries(done)]
 
 

@@ -15,6 +15,7 @@ import pytest
 from fedgraph import run
 from fedgraph.errors import DataError
 from fedgraph.privacy.trust import Trust
+from fedgraph.report.saved_run import load_run
 from fedgraph.runs import experiment, schedule
 from fedgraph.runs.console import Console
 from fedgraph.runtime.base import Dealing
@@ -42,6 +43,7 @@ tasks:
     methods:
       - {method: features, steps: 3, projection: 16}
       - {method: sage_node, layers: 1, steps: 2}
+      - {method: features, label: chosen, trust: [curator], epsilons: [4], select: {over: {steps: [2, 6]}, among: 3}}
 """
 
 
@@ -58,12 +60,22 @@ def numbers(folder: Path) -> list[dict[str, str]]:
         return [{k: v for k, v in row.items() if k != "seconds"} for row in lines]
 
 
+def facts(folder: Path) -> dict[tuple[str, ...], object]:
+    """What was found beside the numbers by the rows that choose their settings: which settings, and what was tried."""
+    chosen = [entry for row in load_run(folder).rows for entry in row.entries if entry.variant == "chosen"]
+    assert chosen
+    return {(entry.method, str(entry.seed)): (entry.facts, entry.ledger) for entry in chosen}
+
+
 @pytest.mark.ray("own")
 @pytest.mark.parametrize("spread", ["clients", "cells"])
 def test_side_by_side_equals_one_after_another(
     spread: str, mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also when the run is cut while cells are side by side, and continued."""
+    """Also when the run is cut while cells are side by side, and continued; also of a row that chooses its settings.
+
+    Runs are cut under Ray where cells are spread, and before Ray starts where clients are: what is left goes on alike.
+    """
     mixed.write_text(MIXED.replace("workers: 2", f"workers: 2, spread: {spread}"), encoding="utf-8")
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert run.main([str(mixed), "--runtime", "serial", "--out", str(whole)]) == 0
@@ -83,14 +95,17 @@ def test_side_by_side_equals_one_after_another(
         saved.append(cell.world.trust)
         save(self, cell, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(node_classification, "run", only_alone)
     monkeypatch.setattr(experiment.store.CellStore, "save", dies_after_three)
-    assert run.main([str(mixed), "--out", str(cut)]) == 1
+    if spread == "cells":
+        monkeypatch.setattr(node_classification, "run", only_alone)
+    assert run.main([str(mixed), *(["--runtime", "serial"] if spread == "clients" else []), "--out", str(cut)]) == 1
     assert len(saved) == 3
+    monkeypatch.setattr(node_classification, "run", only_alone)
     monkeypatch.setattr(experiment.store.CellStore, "save", save)
     assert run.main([str(mixed), "--resume", str(cut)]) == 0
     assert numbers(cut) == numbers(whole)
-    assert len([row for row in numbers(whole) if row["metric"] == "accuracy"]) == 2 * 2 * 2 * 2
+    assert facts(cut) == facts(whole)
+    assert len([row for row in numbers(whole) if row["metric"] == "accuracy"]) == 2 * 2 * 2 * 2 + 2
     assert (cut / "ledger.jsonl").read_bytes() == (whole / "ledger.jsonl").read_bytes()
     made = json.loads((cut / "environment.json").read_text(encoding="utf-8"))["runtime"]
     assert ({"server", "client-0", "client-1"} <= set(made["actors"])) is (spread == "clients")

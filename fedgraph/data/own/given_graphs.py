@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base.files import Faults
-from fedgraph.data.base.structure import diagonal_blocks, feature_matrix, undirected
+from fedgraph.data.base.structure import Cleaned, diagonal_blocks, feature_matrix, undirected
 from fedgraph.data.own.columns import ColumnRules, own_scales, read_columns
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import changes_of, read_labels
+from fedgraph.data.own.labels import ReadLabels, changes_of, read_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Names, Provenance
 
@@ -105,6 +105,19 @@ def side_by_side(
     )
 
 
+def _provenance(
+    title: str, given: Joined, labels: ReadLabels, num_owners: int, cleaned: Cleaned, seen: Sequence[str]
+) -> Provenance:
+    """What the collection says of itself. seen: remarks on columns that go along with edges."""
+    known = int((labels.numbers >= 0).sum())
+    counted = f"{title}: {known} graphs, {given.sizes.sum()} nodes, {cleaned.adjacency.nnz // 2} edges"
+    counted += f", {len(labels.classes)} classes" + (f", {num_owners} owners" if num_owners else "")
+    left_out = ("graphs without a label are left out",) if known < labels.numbers.size else ()
+    more = (f"not used: {', '.join(given.unused)}",) if given.unused else ()
+    parts = (counted, *labels.remarks, *left_out, *more, *changes_of([cleaned]), *given.remarks, *seen)
+    return Provenance("own", "; ".join(parts), given.checksums)
+
+
 def labelled_collection(name: str, title: str, given: Joined, rules: EdgeRules, where: str) -> GraphCollection:
     """The collection without the graphs whose label nobody knows; its provenance says what was changed and is not used.
 
@@ -129,31 +142,26 @@ def labelled_collection(name: str, title: str, given: Joined, rules: EdgeRules, 
     scales = own_scales(matrix, given.columns, given.bounded)
     known = np.flatnonzero(labels.numbers >= 0)
     owners = sorted(set(given.owners) - {""})
-    left_out = ("graphs without a label are left out",) if known.size < labels.numbers.size else ()
-    counted = f"{title}: {known.size} graphs, {given.sizes.sum()} nodes, {cleaned.adjacency.nnz // 2} edges"
-    counted += f", {len(labels.classes)} classes" + (f", {len(owners)} owners" if owners else "")
-    more = (f"not used: {', '.join(given.unused)}",) if given.unused else ()
-    parts = (counted, *labels.remarks, *left_out, *more, *changes_of([cleaned]), *given.remarks, *seen)
-    provenance = Provenance("own", "; ".join(parts), given.checksums)
-    graphs = []
-    ends = np.cumsum(given.sizes)
-    for place, block in enumerate(diagonal_blocks(cleaned.adjacency, given.sizes)):
+    provenance = _provenance(title, given, labels, len(owners), cleaned, seen)
+
+    def part(place: int, block: sp.csr_array) -> Graph:
         own = slice(int(ends[place] - given.sizes[place]), int(ends[place]))
-        graphs.append(
-            Graph(
-                name=f"{name}#{given.names[place]}",
-                adjacency=block,
-                features=sp.csr_array(matrix[own]),
-                labels=np.full(block.shape[0], -1, dtype=np.int64),
-                num_classes=0,
-                provenance=provenance,
-                features_from_edges=from_edges,
-                columns_from_rows=given.from_rows or (scales is not None and bool(scales.names)),
-                nodes_from_edges=False,
-                names=Names(given.ids[own], given.columns),
-                columns=scales,
-            )
+        return Graph(
+            name=f"{name}#{given.names[place]}",
+            adjacency=block,
+            features=sp.csr_array(matrix[own]),
+            labels=np.full(block.shape[0], -1, dtype=np.int64),
+            num_classes=0,
+            provenance=provenance,
+            features_from_edges=from_edges,
+            columns_from_rows=given.from_rows or (scales is not None and bool(scales.names)),
+            nodes_from_edges=False,
+            names=Names(given.ids[own], given.columns),
+            columns=scales,
         )
+
+    ends = np.cumsum(given.sizes)
+    graphs = [part(place, block) for place, block in enumerate(diagonal_blocks(cleaned.adjacency, given.sizes))]
     number = {owner: place for place, owner in enumerate(owners)}
     whole = GraphCollection(
         name=name,

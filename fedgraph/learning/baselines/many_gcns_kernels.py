@@ -114,6 +114,17 @@ def _backwards(pre, keep, hidden, spread, w1, gradient, back):  # type: ignore[n
             gradient[k] += total
 
 
+@compiled(nt.void(nt.int64, _INTS, nt.Array(nt.float32, 3, "C"), _OUT, _STATE, _SUMS, _SUM), reassociate=False)
+def _add_sent(known, own, state, small, untouched, sums, rest_sums):  # type: ignore[no-untyped-def]
+    """Adds what a client with ``known`` labels sends: its ``own`` columns as far as they moved otherwise, and the rest."""
+    for q in range(state.shape[0]):
+        for j in range(own.size):
+            for k in range(state.shape[2]):
+                sums[q, own[j], k] += known * (np.float64(state[q, j, k]) - untouched[q, own[j], k])
+        for k in range(rest_sums.shape[1]):
+            rest_sums[q, k] += known * np.float64(small[q, k])
+
+
 @compiled(
     nt.void(
         nt.int64, nt.int64, _INTS, _INTS, _INTS, _INTS, _INTS, _MATRIX, _INTS, _INTS, _SINGLES, _INTS, _MATRIX,
@@ -176,9 +187,4 @@ def train(  # type: ignore[no-untyped-def]
                 origin.reshape(-1), rates, number, adam,
             )  # fmt: skip
             _update(small[0], small[min(1, last)], small[last], small_gradient, rest[0], rates, number, adam)
-        for q in range(copies):
-            for j in range(own.size):
-                for k in range(width):
-                    sums[q, own[j], k] += known * (np.float64(state[q, j, k]) - untouched[q, own[j], k])
-            for k in range(rest_sums.shape[1]):
-                rest_sums[q, k] += known * np.float64(small[q, k])
+        _add_sent(known, own, state, small, untouched, sums, rest_sums)

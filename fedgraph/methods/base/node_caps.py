@@ -214,6 +214,33 @@ def hop_key(streams: Streams, *frozen: np.ndarray) -> str:
     return hashlib.sha256(text + str((streams.root, streams.path[:-1])).encode()).hexdigest()
 
 
+@dataclass(frozen=True)
+class _Noise:
+    """What gradients and hops are released with. hops: one for each rule of a client. published: the claimed ε, or None."""
+
+    gradient: tuple[Mechanism, Event]
+    hops: list[tuple[Mechanism, Event]]
+    published: float | None = None
+    min_clients: int = 1
+
+
+def _noise(params: CapSettings, facts: PublicFacts, budget: Budget, capped: Caps, total: int) -> _Noise:
+    """Noise of ``total`` rounds of gradients and of all hops that costs at most the budget."""
+    changes = capped.sensitivities(params)
+    if not budget.private:
+        clear = Disclose("no noise was asked for"), Unprotected("no noise")
+        return _Noise(clear, [clear] * len(changes))
+    pipeline = aggregation_noise.NodePipeline(total, params.sampling_rate, params.hops, params.protects.replaces)
+    claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation
+    reading, ratio = budget.calibrated_by, max(claimed) / params.clip
+    found = aggregation_noise.node_level(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
+    std, min_clients = gradient_std(found.gradient, params.clip, facts)
+    stds = [found.hop * d for d in (claimed if reading == "published" else changes)]
+    hops: list[tuple[Mechanism, Event]] = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)]
+    gradient = GaussianNoise(std), pipeline.gradient_event(found.gradient)
+    return _Noise(gradient, hops if params.hops else [], found.published, min_clients)
+
+
 def plan_capped_hops(
     method: str,
     params: P,
@@ -237,25 +264,11 @@ def plan_capped_hops(
         raise ScenarioError(f"{method} is tested on a public graph: set the task's protocol: inductive")
     relation, total = params.protects, sum(map(len, gradients.values()))
     capped = caps_of(params, facts, budget)
-    changes = capped.sensitivities(params)
-    pipeline = aggregation_noise.NodePipeline(total, params.sampling_rate, params.hops, relation.replaces)
-    clear = Disclose("no noise was asked for"), Unprotected("no noise")
-    gradient: tuple[Mechanism, Event] = clear
-    noised: list[tuple[Mechanism, Event]] = [clear] * len(changes)
-    published, min_clients = None, 1
-    if budget.private:
-        claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation
-        reading = budget.calibrated_by
-        ratio = max(claimed) / params.clip
-        noise = aggregation_noise.node_level(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
-        std, min_clients = gradient_std(noise.gradient, params.clip, facts)
-        gradient, published = (GaussianNoise(std), pipeline.gradient_event(noise.gradient)), noise.published
-        stds = [noise.hop * d for d in (claimed if reading == "published" else changes)]
-        noised = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)] if params.hops else []
+    noise = _noise(params, facts, budget, capped, total)
     clipped = ClippedSum(params.clip, facts.sizes.num_nodes, kernel)
-    releases = [PlannedRelease(path, clipped, *gradient, rounds) for path, rounds in gradients.items() if len(rounds)]
+    releases = [PlannedRelease(path, clipped, *noise.gradient, rounds) for path, rounds in gradients.items() if len(rounds)]
     promised = capped.promised is not None
-    for client, (mechanism, event) in enumerate(noised if params.hops else ()):
+    for client, (mechanism, event) in enumerate(noise.hops if params.hops else ()):
         sums = NeighbourSums(capped.terms(client), None if promised else capped.proven[client])
         whose = None if promised else client
         releases += [
@@ -282,9 +295,9 @@ def plan_capped_hops(
             promised=capped.promised if params.hops else None,
             limit=capped.limit,
         ),
-        schedule=Schedule(rounds=total, releases=tuple(releases), min_clients=min_clients),
+        schedule=Schedule(rounds=total, releases=tuple(releases), min_clients=noise.min_clients),
         made=make(capped),
-        epsilon_published=published,
+        epsilon_published=noise.published,
         sums=Sums(suffice=True),
         notes=(*capped.notes, dispute) if params.hops else (),
     )

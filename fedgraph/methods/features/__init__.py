@@ -19,14 +19,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import softmax
 
-from fedgraph.documents.settings import Settings
 from fedgraph.learning import own_models
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.late import torch
@@ -53,7 +50,7 @@ from fedgraph.methods.base import (
     public_assumptions,
 )
 from fedgraph.methods.features.evidence import GradientSums, evidence_of_rounds, reads_rounds
-from fedgraph.methods.features.learner import Made, learner, update_signal
+from fedgraph.methods.features.learner import Made, Memory, Params, learner, update_signal
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
@@ -73,63 +70,12 @@ SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are righ
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
 
 
-class Params(Settings):
-    """Settings; ``auto`` follows s = n·μ.
-
-    From s = 2.5 per public row on, where rows have 8 words or more, rows are seen through pairs of words: s/3 directions
-    within [64, 1000], curvature damping 120/√(n·s). Else s/12 directions within [16, 500], at most 16 per word of a mean
-    public row or s/30, whichever is more; damping 60/√(n·s), twice that below s = 768. 60 steps, clip 0.5, rarity 0.75
-    (0 where public features are weighted already). With nothing public, rows as they are:
-    ``descents.full_width``. Else without curvature (the mlp, or no projection): 20 + s/60 steps (at
-    most 100), clip 0.5 (1 for the mlp and from s = 10⁴), learning rate 8 (logistic; 16 without noise) or 4 (mlp; 2 from
-    s = 1500), averaged second half. Curvature, rarity, pairs and inference were tuned on training nodes of Cora-ML and CS
-    split again; the rest, and what else pairs and inference had to hold on, on Cora, CiteSeer and PubMed with test nodes
-    in sight (optimistic in the last digit), as are the settings below s = 768 and of rows of few words (Cora-ML, CS,
-    Simmons81, MIT8, Cornell5, Virginia63).
-    """
-
-    model: Literal["logistic", "mlp"] = Field("logistic", description="multinomial logistic regression, or one hidden layer")
-    hidden: int = Field(32, ge=1, description="hidden units of the mlp")
-    relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
-    clip: PositiveFloat | Literal["auto"] = Field("auto", description="norm to which each node's gradient is clipped")
-    steps: PositiveInt | Literal["auto"] = Field("auto", description="gradient steps, one release each")
-    learning_rate: PositiveFloat | Literal["auto"] = Field("auto", description="step size on the mean clipped gradient")
-    momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum at the server (without curvature)")
-    averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged (without curvature)")
-    projection: PositiveInt | Literal["auto", "none"] = Field("auto", description="public directions kept, or none")
-    rarity: NonNegativeFloat | Literal["auto"] = Field("auto", description="power of the public inverse document frequency")
-    pairs: Literal["auto"] | bool = Field("auto", description="see rows through pairs of words (quadratic kernel, public rows)")
-    curvature: bool = Field(True, description="precondition by the public curvature (logistic with projection)")
-    spread: Literal["mean-field", "pagerank"] = Field("mean-field", description="how predictions spread over the test graph")
-    propagation_steps: int = Field(3, ge=0, description="iterations of it (auto coupling: passes of two)")
-    coupling: NonNegativeFloat | Literal["auto"] = Field(
-        "auto", description="along test edges: auto, as predictions at both ends go together; or attraction × mean doubt"
-    )
-    likeness: NonNegativeFloat | Literal["auto"] = Field(
-        "auto",
-        description="log-odds of the ten test nodes of most similar features (auto: 0.5, or 1 below s = 768)",
-    )
-    alpha: float = Field(0.6, gt=0, le=1, description="teleport probability (pagerank)")
-
-
 @dataclass(frozen=True, eq=False)
 class Work:
     """A client's training rows, ready for the learner."""
 
     x: FeatureMatrix
     labels: torch.Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class Memory:
-    """Of the server: the velocity of the descent and the average of its last iterates, float32 [num_parameters] each.
-
-    count: iterates in the average; 0 before the first of them, when it is the latest iterate. Aborted rounds give none.
-    """
-
-    velocity: np.ndarray
-    average: np.ndarray
-    count: int = 0
 
 
 def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,12 +17,9 @@ from fedgraph.learning.clipping.per_sample import left_over_products, overlaps, 
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import FeatureMatrix, device
 from fedgraph.methods.base import Plan, State, seen
-from fedgraph.methods.features.learner import Made
+from fedgraph.methods.features.learner import Made, Memory, Params
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph
-
-if TYPE_CHECKING:
-    from fedgraph.methods.features import Memory, Params
 
 
 def reads_rounds(plan: Plan[Params, Made]) -> bool:

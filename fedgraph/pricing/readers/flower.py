@@ -149,13 +149,8 @@ def _central(app: App, call: Call) -> Reading:
     asked = f"Is {call.name} (line {call.line}) the strategy that is started?"
     if mixed and (beside or not answers.whether("strategy with noise", asked)):
         return _app_in_clear(app, f"a strategy without noise is started beside {call.name} (line {call.line})")
-    if on_client and (missing := _unclipped(app, "adaptiveclipping_mod" if adaptive else "fixedclipping_mod")):
-        return _app_in_clear(app, missing)
-    if odd := document.altered(call, "accountant"):
-        return _app_in_clear(app, odd)
-    line = app.by_hand[0].line if app.by_hand else 0
-    if line and not answers.whether(f"replies of line {line} thrown away", f"Line {line} sends messages. Are replies unused?"):
-        return _app_in_clear(app, f"messages are sent by hand (line {line}), beside the strategy with noise")
+    if why_clear := _goes_around(app, call):
+        return _app_in_clear(app, why_clear)
     inner = flower_clients.inner_strategy(app, plain(call.held("strategy")))
     if isinstance(inner, str):
         return _app_in_clear(app, f"{call.name} (line {call.line}) wraps {inner}")
@@ -200,6 +195,21 @@ def _central(app: App, call: Call) -> Reading:
         settings=settings | ({"clipped_count_stddev": count_std * louder} if adaptive else {}),
         people=counted.people if counted else app.clients,
     )
+
+
+def _goes_around(app: App, call: Call) -> str | None:
+    """What reaches the server without the strategy's clip or beside its noise, in words; None where nothing does."""
+    if "ClientSide" in call.name:
+        missing = _unclipped(app, "adaptiveclipping_mod" if call.name in ADAPTIVE else "fixedclipping_mod")
+        if missing:
+            return missing
+    if odd := app.document.altered(call, "accountant"):
+        return odd
+    line = app.by_hand[0].line if app.by_hand else 0
+    asked = f"Line {line} sends messages. Are replies unused?"
+    if line and not app.document.answers.whether(f"replies of line {line} thrown away", asked):
+        return f"messages are sent by hand (line {line}), beside the strategy with noise"
+    return None
 
 
 def _count_std(app: App, call: Call, multiplier: float, sampled: float) -> float:
