@@ -50,7 +50,8 @@ from fedgraph.methods.base import (
     public_assumptions,
 )
 from fedgraph.methods.features.evidence import GradientSums, evidence_of_rounds, reads_rounds
-from fedgraph.methods.features.learner import Made, Memory, Params, learner, update_signal
+from fedgraph.methods.features.learner import Made, Memory, learner, update_signal
+from fedgraph.methods.features.learner import Params as Params
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
