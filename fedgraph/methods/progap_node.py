@@ -19,11 +19,13 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph.learning.clipping import staged
-from fedgraph.learning.layers.matrices import DenseMatrix, Rows
+from fedgraph.learning.clipping.per_sample import overlaps
+from fedgraph.learning.late import torch
+from fedgraph.learning.layers.matrices import DenseMatrix, Rows, device
 from fedgraph.learning.optimisers.descents import Descended, masked, poisson_mask
 from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.methods import base
-from fedgraph.methods.base import node_caps
+from fedgraph.methods.base import node_caps, seen
 from fedgraph.methods.base.node_caps import (
     Caps,
     CapSettings,
@@ -36,9 +38,9 @@ from fedgraph.methods.base.node_caps import (
     plan_capped_hops,
     rows_of,
 )
-from fedgraph.privacy.desk import Desk
+from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.sensitivity import kernel_name
-from fedgraph.privacy.units import Unit
+from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("sajadmanesh2024progap")
@@ -124,15 +126,16 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     """This round's noisy gradient sum; in the first round of a stage its hop as well, which is recorded and stays here."""
     number = round_ // plan.params.steps
     xs: list[Rows] = [work.x]
+    shown: dict[str, Released] = {}
     for s in range(1, number + 1):
-        xs.append(_noisy_hop(plan, work, model, xs, round_, streams, desk, s))
+        xs.append(_noisy_hop(plan, work, model, xs, round_, streams, desk, s, shown if plan.watch.opened else None))
 
     def gradient() -> np.ndarray:
         mask = poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
         known = masked(work.labels, mask)
         return staged.clipped_gradient_sum(plan.made.stages[number], model[_name(number)], xs, known, plan.params.clip)
 
-    return {"gradient": desk.release(_name(number), gradient)}
+    return {"gradient": desk.release(_name(number), gradient), **shown}
 
 
 def _noisy_hop(
@@ -144,14 +147,23 @@ def _noisy_hop(
     streams: base.Streams,
     desk: Desk,
     stage: int,
+    shown: dict[str, Released] | None,
 ) -> DenseMatrix:
-    """x_stage with the noise of the round that released it, from the cache where it is there."""
+    """x_stage with the noise of the round that released it, from the cache where it is there. shown: takes what is released,
+    for an attack that reads all that is priced (``Watch.opened``).
+    """
     key, first = hop_key(streams, *(model[_name(s)] for s in range(stage))), stage * plan.params.steps
     if key not in work.hops or round_ == first:
         if stage == 1:
             work.hops.clear()
         sums = aggregate(work.adjacency, unit_length(staged.rows(plan.made.stages[stage - 1], model[_name(stage - 1)], xs)))
-        noised = desk.release(_hop(stage), sums).value if round_ == first else desk.replay(_hop(stage), sums)
+        if round_ == first:
+            released = desk.release(_hop(stage), sums)
+            noised = released.value
+            if shown is not None:
+                shown[_hop(stage)] = released
+        else:
+            noised = desk.replay(_hop(stage), sums)
         work.hops[key] = DenseMatrix(unit_length(noised))
     return work.hops[key]
 
@@ -181,9 +193,40 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     return staged.scores(plan.made.stages[-1], state.model[_name(plan.params.hops)], xs)
 
 
+def reads_rounds(plan: Planned) -> bool:
+    """Whether the rounds of a run should be kept: everybody is in every batch, and the viewer sees them."""
+    return plan.params.sampling_rate == 1 and seen.worth_keeping(plan, plan.made.stages[-1].num_parameters)
+
+
+def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """For each unit (node, −1, label) what all readable messages say, as in ``gap_node``: those of stage 0, whose rows are
+    known, and of later stages where noisy hops are shown (``Watch.opened``). None where nothing was kept or nodes are replaced.
+    """
+    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
+        return None
+    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
+    weights[units[:, 0]] = 0.5
+    hops = {name: each for _, inbox in state.seen for name, each in inbox.each.items() if name != "gradient"}
+    for number, nodes in enumerate(seen.groups(plan)):
+        part, coins = graph.induced(nodes), seen.Coins.of(nodes, units[:, 0])
+        labels, xs = torch.tensor(part.labels, device=device()), [rows_of(part, plan.made.basis)]
+        xs += [DenseMatrix(unit_length(hops[_hop(s)][number])) for s in range(1, plan.params.hops + 1) if _hop(s) in hops]
+        met = [overlaps(x, coins.rows) for x in xs]
+        for round_, model, message in seen.seen_messages(plan, state, number, "gradient"):
+            stage = round_ // plan.params.steps
+            if stage >= len(xs):
+                break
+            at = (plan.made.stages[stage], model[_name(stage)], xs, labels, plan.params.clip)
+            coins.add(staged.products(*at, met, coins.rows), staged.left_over_products(*at, message, weights[nodes]))
+        found[nodes[coins.rows]] = coins.ratios(seen.seen_noise(plan, _name(0), plan.params.clip))
+    return found[units[:, 0]]
+
+
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="classifier",
     units=(Unit.NODE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(base.Situation("inductive", settings={"steps": 3, "projection": 16}),),
+    reads_rounds=reads_rounds,
+    evidence=evidence,
 )

@@ -11,6 +11,8 @@ from scipy.stats import kstest
 
 from fedgraph.federation import client as federated_client
 from fedgraph.learning.clipping import staged
+from fedgraph.learning.clipping.per_sample import overlaps
+from fedgraph.learning.layers.matrices import DenseMatrix
 from fedgraph.learning.propagation.aggregation import hop
 from fedgraph.methods import progap_edge, progap_node
 from fedgraph.methods.base import Budget, Plan, Streams
@@ -20,6 +22,7 @@ from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
 from tests.methods.test_gap import run, situation, without_edge
 
+torch = pytest.importorskip("torch")
 CURATOR = Viewer.CURATOR_TRUSTED
 
 
@@ -169,3 +172,18 @@ def test_two_thirds_of_the_noise_of_a_gradient_are_told_apart(library: Graph) ->
     noise = (np.array(draws) - clear).ravel()[:5000] / release.mechanism.std
     assert kstest(noise, "norm").pvalue > 1e-3
     assert kstest(noise * 3 / 2, "norm").pvalue < 1e-6
+
+
+def test_what_a_stage_s_sum_holds_beyond_known_rows() -> None:
+    """The fast products of the attack against row-by-row gradients."""
+    rng, clip = np.random.default_rng(0), 0.4
+    stage = staged.Stage(6, 3, 4, 1)
+    xs = [DenseMatrix(rng.normal(size=(7, 6)).astype(np.float32)), DenseMatrix(rng.normal(size=(7, 3)).astype(np.float32))]
+    vector, labels = rng.normal(size=stage.num_parameters).astype(np.float32), rng.integers(4, size=7)
+    alone = [torch.tensor(np.where(np.arange(7) == row, labels, -1)) for row in range(7)]
+    each = np.stack([staged.clipped_gradient_sum(stage, vector, xs, one, clip) for one in alone]).astype(float)
+    message, weights, of = rng.normal(size=stage.num_parameters), rng.random(7), np.array([1, 4])
+    left = staged.left_over_products(stage, vector, xs, torch.tensor(labels), clip, message, weights)
+    assert left == pytest.approx(each @ (message - weights @ each), rel=1e-4, abs=1e-5)
+    found = staged.products(stage, vector, xs, torch.tensor(labels), clip, [overlaps(x, of) for x in xs], of)
+    assert found == pytest.approx(each[of] @ each[of].T, rel=1e-4, abs=1e-6)

@@ -100,6 +100,9 @@ def methods_with_mutants() -> Iterator[Whole]:
     two_stages = {"method": "gap_node", "steps": 2, "projection": 0, "hop_share": 0.1}
     yield Whole(two_stages, Viewer.SERVER, 2, opened=True)
     yield Whole(two_stages, Viewer.SERVER, 2, "noise × ⅔", opened=True)
+    grown = {"method": "progap_node", "hops": 1, "steps": 2, "projection": 0, "hop_share": 0.1}
+    yield Whole(grown, Viewer.SERVER, 2, opened=True)
+    yield Whole(grown, Viewer.SERVER, 2, "noise × ⅔", opened=True)
     for training in ("dp_fedavg", "dp_sgd"):
         for updates, clients in (("each", 2), ("sum", 4)):
             shared = {"method": "local_dp", "training": training, "updates": updates, **mutant_games.SMALL}

@@ -80,6 +80,53 @@ def clipped_gradient_sum(
 
     xs: x₀ … x_s. labels: int64 [n]; a row labelled −1 contributes nothing. clip None: no clipping (not private).
     """
+    units, errors = _clipped_errors(stage, vector, xs, labels, clip)
+    flat = _summed(xs, units, errors)
+    return flat.cpu().numpy().astype(np.float32 if clip is None else room(labels.shape[0])[0], copy=False)
+
+
+def left_over_products(
+    stage: Stage,
+    vector: np.ndarray,
+    xs: Sequence[Rows],
+    labels: torch.Tensor,
+    clip: float,
+    message: np.ndarray,
+    weights: np.ndarray,
+) -> np.ndarray:
+    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n], as in ``per_sample``."""
+    units, errors = _clipped_errors(stage, vector, xs, labels, clip)
+    known = torch.tensor(weights, dtype=torch.float64, device=labels.device)[:, None]
+    beyond = torch.tensor(message, device=labels.device) - _summed(xs, units, [e * known for e in errors])
+    found = torch.zeros(labels.shape[0], dtype=torch.float64, device=labels.device)
+    *bases, (weight, bias) = stage.parts(beyond.float())
+    for x, (w, b), e in zip(xs, bases, errors[:-1], strict=False):
+        found += ((x @ w + b).double() * e).sum(dim=1)
+    return (found + ((units @ weight + bias).double() * errors[-1]).sum(dim=1)).cpu().numpy()
+
+
+def products(
+    stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor, clip: float,
+    overlaps: Sequence[np.ndarray], of: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of`` (int64 [m]), float64 [m, m]. overlaps: of each xₖ (``per_sample``)."""
+    units, errors = _clipped_errors(stage, vector, xs, labels, clip)
+    own, shared = units[of].double().cpu().numpy(), [e[of].cpu().numpy() for e in errors]
+    met = [*overlaps[: stage.hops + 1], own @ own.T]
+    return np.asarray(sum((inputs + 1.0) * (e @ e.T) for inputs, e in zip(met, shared, strict=True)))
+
+
+def _summed(xs: Sequence[Rows], units: torch.Tensor, errors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The gradient of Σ_rows loss, flat, from what every layer is off by."""
+    weights = [x.gradient(e) for x, e in zip(xs, errors[:-1], strict=False)]
+    weights.append(units.to(errors[-1].dtype).T @ errors[-1])
+    return torch.cat([torch.cat([w.reshape(-1), e.sum(dim=0)]) for w, e in zip(weights, errors, strict=True)])
+
+
+def _clipped_errors(
+    stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor, clip: float | None
+) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """(u, δ₀ … δ_s and e, scaled as the clip says), [n, width] each; float64 if clipped."""
     layers = stage.parts(on_device(vector))
     pre, units, out, norms = _forward(layers, xs)
     error = cross_entropy_errors(out, labels)
@@ -96,10 +143,7 @@ def clipped_gradient_sum(
         scale = torch.clamp(clip * room(labels.shape[0])[1] / total.clamp(min=1e-30), max=1.0)
         scale = torch.where(torch.isfinite(total), scale, torch.zeros_like(scale))
         errors = [finite(e * scale[:, None]) for e in errors]
-    weights = [x.gradient(e) for x, e in zip(xs[: stage.hops + 1], errors[:-1], strict=True)]
-    weights.append(units.to(errors[-1].dtype).T @ errors[-1])
-    flat = torch.cat([torch.cat([w.reshape(-1), e.sum(dim=0)]) for w, e in zip(weights, errors, strict=True)])
-    return flat.cpu().numpy().astype(np.float32 if clip is None else room(labels.shape[0])[0], copy=False)
+    return units, errors
 
 
 def _forward(
