@@ -55,7 +55,7 @@ def main() -> None:
 
     subgraph, kept = Subgraph(0, held, everybody), None
     for settings in SETTINGS:
-        plan = privgnn.plan(privgnn.Params(**settings), facts, Budget(math.inf, DELTA))  # type: ignore[arg-type]
+        plan = privgnn.plan(privgnn.Params(**settings), facts, Budget(math.inf, DELTA))
         state = privgnn.start(plan, seeds.generator(0, "start"))
         work, answers = privgnn.prepare(plan, subgraph), []
         for round_ in range(plan.schedule.rounds):

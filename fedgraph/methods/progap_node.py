@@ -209,7 +209,8 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     hops = {name: each for _, inbox in state.seen for name, each in inbox.each.items() if name != "gradient"}
     for number, nodes in enumerate(seen.groups(plan)):
         part, coins = graph.induced(nodes), seen.Coins.of(nodes, units[:, 0])
-        labels, xs = torch.tensor(part.labels, device=device()), [rows_of(part, plan.made.basis)]
+        labels = torch.tensor(part.labels, device=device())
+        xs: list[Rows] = [rows_of(part, plan.made.basis)]
         xs += [DenseMatrix(unit_length(hops[_hop(s)][number])) for s in range(1, plan.params.hops + 1) if _hop(s) in hops]
         met = [overlaps(x, coins.rows) for x in xs]
         for round_, model, message in seen.seen_messages(plan, state, number, "gradient"):
