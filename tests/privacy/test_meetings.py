@@ -91,16 +91,33 @@ def test_an_edge_is_kept_whatever_the_others_are() -> None:
         assert binomtest(int(found[:, number].sum()), len(pairs), rate / 2).pvalue > 1e-4
 
 
+def friends(n: int, classes: int, chosen: int, alike: float) -> tuple[sp.csr_array, np.ndarray]:
+    """(graph, labels): everybody chose so many friends, of the own class with this probability, else of any."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(classes, size=n)
+    one = np.repeat(np.arange(n), chosen)
+    own = [np.flatnonzero(labels == k) for k in range(classes)]
+    like = np.array([rng.choice(own[labels[u]]) for u in one])
+    two = np.where(rng.random(one.size) < alike, like, rng.integers(n, size=one.size))
+    graph = sp.csr_array((np.ones(one.size, np.float32), (one, two)), shape=(n, n))
+    return sp.csr_array(((graph + graph.T) > 0).astype(np.float32)), labels
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.5])
+def test_likeness_is_seen_through_the_noise_of_a_small_budget(alike: float) -> None:
+    """On 1,000 people with 35 friends each noise of 45, that of ε = 1, hid the likeness of one draw in eight."""
+    graph, labels = friends(1000, 5, 18, alike)
+    counted = MeetingCounts(1000, 5, by_class=False)
+    exact, rng = matching_numbers(graph, labels, np.arange(1000), counted), np.random.default_rng(1)
+    drawn = (read(exact + rng.normal(0, 45, exact.size), 45.0, counted, 1000) for _ in range(300))
+    seen = np.mean([reading.affinity[0, 0] > 1.6 for reading in drawn])
+    assert seen > 0.99 if alike else seen < 0.04
+
+
 def test_numbers_are_read_as_edges_and_noise_is_not() -> None:
     """A graph of 2,000 nodes with 12 neighbours each, of which half are of the own class in place of a quarter."""
     rng, n, classes = np.random.default_rng(0), 2000, 4
-    labels = rng.integers(classes, size=n)
-    one = np.repeat(np.arange(n), 6)
-    own = [np.flatnonzero(labels == k) for k in range(classes)]
-    alike = np.array([rng.choice(own[labels[u]]) for u in one])
-    two = np.where(rng.random(one.size) < 1 / 3, alike, rng.integers(n, size=one.size))
-    graph = sp.csr_array((np.ones(one.size, np.float32), (one, two)), shape=(n, n))
-    graph = sp.csr_array(((graph + graph.T) > 0).astype(np.float32))
+    graph, labels = friends(n, classes, 6, 1 / 3)
     for by_class in (False, True):
         counted = MeetingCounts(n, classes, by_class)
         exact = matching_numbers(graph, labels, np.arange(n), counted)
