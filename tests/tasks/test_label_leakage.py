@@ -10,7 +10,7 @@ from fedgraph.partition import ego
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import graph_clustering
 from fedgraph.tasks.base import Context
-from fedgraph.tasks.graph_clustering.clients import centres_of, without_labels_of
+from fedgraph.tasks.graph_clustering.held_graphs import centres_of, without_labels_of
 from fedgraph.types import Graph
 
 

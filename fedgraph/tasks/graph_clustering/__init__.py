@@ -38,8 +38,8 @@ from fedgraph.tasks.base.graphs.graph_distances import (
 from fedgraph.tasks.base.graphs.graph_settings import clear
 from fedgraph.tasks.base.offers import of_method
 from fedgraph.tasks.graph_clustering import compare
-from fedgraph.tasks.graph_clustering.clients import collection_of, graph_of, partition_of, public_of, truth_of
 from fedgraph.tasks.graph_clustering.compare import OF_VECTORS, Clustering, Found
+from fedgraph.tasks.graph_clustering.held_graphs import collection_of, graph_of, partition_of, public_of, truth_of
 from fedgraph.tasks.graph_clustering.settings import PLAIN, Params, Row
 from fedgraph.tasks.graph_clustering.settings import RowKeysOfClustering as ROW
 from fedgraph.tasks.graph_clustering.settings import rows as rows_of
