@@ -1,6 +1,6 @@
 """How time and memory of a cell grow with nodes, edges, clients and rounds, for every classifier: slopes on log-log lines.
 
-    python -m benchmarks.growth [--methods features gap_node …] [--nodes 2000 4000 8000] [--json]
+    python -m benchmarks.growth [--methods features gap_node …] [--nodes 2000 4000 8000] [--axes neighbours …] [--json]
     python -m benchmarks.growth --methods features gap_node --nodes 1000000
 
 Generated graphs (eight classes, ten words a node of 1,000, four edges a node; ε = 8), the serial engine, default settings, one
@@ -31,6 +31,7 @@ from fedgraph.tasks.base.node_settings import Params
 from fedgraph.types import Provenance
 
 CLASSES, DEGREE, CLIENTS, NEIGHBOURS = 8, 4, (4, 16, 64), (2, 8, 32)
+AXES = ["edges", "clients", "rounds", "neighbours"]
 
 
 def measured(method: str, nodes: int, edges: int, clients: int = 1, settings: dict[str, int] | None = None) -> dict[str, float]:
@@ -57,14 +58,15 @@ def measured(method: str, nodes: int, edges: int, clients: int = 1, settings: di
     }
 
 
-def grown(method: str, sizes: list[int]) -> dict[str, list[list[float]]]:
-    """axis → [size, what was measured] of each point; nodes come first and grow, so that their peaks are their own."""
+def grown(method: str, sizes: list[int], axes: list[str]) -> dict[str, list[list[float]]]:
+    """axis → [size, what was measured] of each point; nodes, always measured, come first, so that their peaks are their own."""
     offers = kinds.method(method)
     measured(method, 800, 800 * DEGREE)  # what only the first cell does (imports, compilation) is no growth
     found: dict[str, list[list[float]]] = {}
 
     def point(axis: str, size: float, nodes: int, edges: int, clients: int = 1, settings: dict[str, int] | None = None) -> None:
-        found.setdefault(axis, []).append([size, *measured(method, nodes, edges, clients, settings).values()])
+        if axis in ("nodes", *axes):
+            found.setdefault(axis, []).append([size, *measured(method, nodes, edges, clients, settings).values()])
 
     for nodes in sizes:
         point("nodes", nodes, nodes, DEGREE * nodes)
@@ -97,15 +99,17 @@ def main() -> None:
     names = kinds.names_offering(lambda offers: offers.kind == "classifier")
     parser.add_argument("--methods", nargs="+", choices=names, default=names)
     parser.add_argument("--nodes", nargs="+", type=int, default=[2000, 4000, 8000])
+    parser.add_argument("--axes", nargs="+", choices=AXES, default=AXES, help="what grows beside the nodes")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print nothing but the last line")
     args = parser.parse_args()
     if args.one:
-        print(json.dumps(grown(args.methods[0], sorted(args.nodes))))
+        print(json.dumps(grown(args.methods[0], sorted(args.nodes), args.axes)))
         return
     every: dict[str, dict[str, list[list[float]]]] = {}
     for method in args.methods:
         command = [sys.executable, "-m", "benchmarks.growth", "--one", "--methods", method, "--nodes", *map(str, args.nodes)]
+        command += ["--axes", *args.axes]
         done = subprocess.run(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False)
         if done.returncode:
             print(f"{method:14} failed: {done.stderr.strip().splitlines()[-1]}", flush=True)
