@@ -1,8 +1,8 @@
 """PrivGnn: noisy answers of teachers on private neighbourhoods label a public graph, on which a student learns.
 
 Round q: a fresh, secret coin of rate γ per private node says who takes part. Of those with a label the K whose features are
-most like the q-th public query form a subgraph, a graph convolution network is trained on it, and its posterior for the query
-(alone, without an edge) is released with noise. The student is trained on the public graph, of which nobody knows a label, with
+most like the q-th public query form a subgraph, a graph convolution network is trained on it, and its posterior for the query,
+read in the public graph, is released with noise. The student is trained on that graph, of which nobody knows a label, with
 the largest entry of each noisy posterior as the label of its query. Federated, every client has a teacher of its own for each
 query, and posteriors are averaged.
 
@@ -39,7 +39,7 @@ from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Relation, Unit
-from fedgraph.types import Graph, Subgraph, without_edges
+from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("olatunji2023releasing")
 
@@ -146,11 +146,11 @@ def _posterior(plan: Planned, graph: Graph, nodes: np.ndarray, query: int) -> np
     if nodes.size == 0:
         return np.full(graph.num_classes, 1 / graph.num_classes)
     shape = _shape(plan)
-    part, alone = graph.induced(np.sort(nodes)), without_edges(plan.made.public.induced(np.array([query])))
+    part = graph.induced(np.sort(nodes))
     before, how = fitting.start(shape, 0), fitting.Steps(plan.params.teacher_epochs, 0, 0.01, 5e-4)
     network = fitting.build_network(shape, 0)
     after = fitting.trained(network, fitting.inputs(part), part.labels, before, how, lambda step: step)
-    return _softmax(fitting.scores(network, after.vector, fitting.inputs(alone)))[0]
+    return _softmax(fitting.scores(network, after.vector, fitting.inputs(plan.made.public)))[query]
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:
