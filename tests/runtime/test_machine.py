@@ -197,3 +197,12 @@ def test_values_larger_than_the_object_store_go_to_the_disk(monkeypatch: pytest.
     with runtime.start("ray", workers=2) as engine:
         shared = engine.share("large", np.ones(15_000_000))  # 120 MB
         assert engine.federate(large, shared, path=("large",)) == [15e6, 15e6]
+
+
+def test_what_rays_library_writes_while_a_local_one_starts_goes_nowhere(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """On a machine without a network it warns that it found no address."""
+    monkeypatch.setattr(cluster.ray, "init", lambda **_: os.write(2, b"network_util.cc: Failed to determine local IP"))
+    cluster._init("", 1)
+    assert capfd.readouterr().err == ""

@@ -113,7 +113,9 @@ def require_answer(address: str) -> None:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """What Ray's C++ library writes about a cluster that does not answer goes nowhere: the error that follows says it all."""
+    """What Ray's C++ library writes while it starts goes nowhere: of a machine without a network, or of a cluster that does not
+    answer. Where it fails, the error that follows says it all.
+    """
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
@@ -144,7 +146,7 @@ def _init(address: str, cpus: int) -> None:
             ray.init(log_to_driver=False, logging_level="ERROR")
         return
     dashboard = bool(os.environ.get(DASHBOARD))
-    with kept_by_children(), _only(*(() if dashboard else UNUSED)):
+    with _silence(), kept_by_children(), _only(*(() if dashboard else UNUSED)):
         made = ray.init(
             address="local",  # of our own, also where another Ray runs on this machine
             num_cpus=cpus,
