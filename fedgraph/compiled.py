@@ -4,8 +4,9 @@ A loop is compiled, or read from the cache, when it is first called; only then n
 nothing, such as a driver, starts without it.
 """
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -35,6 +36,20 @@ def _numba() -> ModuleType:
     if not numba.config.CACHE_DIR:  # type: ignore[attr-defined]
         numba.config.CACHE_DIR = _cache()  # type: ignore[attr-defined]
     return numba
+
+
+@contextlib.contextmanager
+def _one_process_at_a_time(name: str) -> Iterator[None]:
+    """While one process compiles, others wait for what it keeps: actors that begin together would each do the same work."""
+    folder = _numba().config.CACHE_DIR  # type: ignore[attr-defined]
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl  # not on Windows
+
+            if folder:
+                lock = stack.enter_context(open(Path(folder) / f"{name}.lock", "w"))
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class Type:
@@ -84,10 +99,11 @@ class Loop:
             if isinstance(inner := known.get(name), Loop) and inner is not self:
                 known[name] = inner.compiled
         signature = None if self._signature is None else self._signature.make()
-        try:
-            made = _numba().njit(signature, cache=True, **self._options)(self._function)
-        except RuntimeError:  # numba found no folder it may write to
-            made = _numba().njit(signature, **self._options)(self._function)
+        with _one_process_at_a_time(f"{self.__module__}.{self.__name__}"):
+            try:
+                made = _numba().njit(signature, cache=True, **self._options)(self._function)
+            except RuntimeError:  # numba found no folder it may write to
+                made = _numba().njit(signature, **self._options)(self._function)
         return cast(Callable[..., object], made)
 
     def __call__(self, *args: object) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numba
@@ -38,3 +39,22 @@ def test_loops_that_call_each_other_are_compiled_when_the_first_is_called() -> N
     assert "compiled" not in vars(quarter)
     assert quarter(8.0) == 2.0
     assert not isinstance(known["half"], compiled.Loop)
+
+
+def test_while_one_process_compiles_another_waits_for_what_it_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    done = threading.Event()
+
+    def second() -> None:
+        with compiled._one_process_at_a_time("room.loop"):
+            done.set()
+
+    waiting = threading.Thread(target=second)
+    with compiled._one_process_at_a_time("room.loop"), compiled._one_process_at_a_time("room.other"):
+        waiting.start()
+        assert not done.wait(0.2)
+    waiting.join(5.0)
+    assert done.is_set()
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "nowhere"))
+    with compiled._one_process_at_a_time("room.loop"):
+        pass  # without a folder nobody waits
