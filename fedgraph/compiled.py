@@ -41,7 +41,7 @@ def _numba() -> ModuleType:
 @contextlib.contextmanager
 def _one_process_at_a_time(name: str) -> Iterator[None]:
     """While one process compiles, others wait for what it keeps: actors that begin together would each do the same work."""
-    folder = _numba().config.CACHE_DIR  # type: ignore[attr-defined]
+    folder = _numba().config.CACHE_DIR
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError, OSError):
             import fcntl  # not on Windows
