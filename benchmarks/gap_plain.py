@@ -55,7 +55,7 @@ def fitted(net: Perceptron, x: list[torch.Tensor], labels: torch.Tensor, learns:
     for _ in range(STEPS):
         net.train()
         adam.zero_grad()
-        functional.cross_entropy(net(x)[learns], labels[learns]).backward()
+        functional.cross_entropy(net(x)[learns], labels[learns]).backward()  # type: ignore[no-untyped-call]
         adam.step()
         net.eval()
         with torch.no_grad():
