@@ -236,9 +236,10 @@ def _noise(params: CapSettings, facts: PublicFacts, budget: Budget, capped: Caps
     found = aggregation_noise.node_level(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
     std, min_clients = gradient_std(found.gradient, params.clip, facts)
     stds = [found.hop * d for d in (claimed if reading == "published" else changes)]
-    hops: list[tuple[Mechanism, Event]] = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)]
+    priced = zip(stds, changes, strict=True) if params.hops else ()
+    hops: list[tuple[Mechanism, Event]] = [(GaussianNoise(s), Gaussian(s / d)) for s, d in priced]
     gradient = GaussianNoise(std), pipeline.gradient_event(found.gradient)
-    return _Noise(gradient, hops if params.hops else [], found.published, min_clients)
+    return _Noise(gradient, hops, found.published, min_clients)
 
 
 def plan_capped_hops(
