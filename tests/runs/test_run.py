@@ -98,7 +98,7 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     assert "note: " in whole
     assert fedgraph(["explain", str(out)]) == 0
     explained = capsys.readouterr().out
-    assert "/curator/eps=1.0/" in explained
+    assert " · curator · eps=1.0 · " in explained
     seen = re.sub(
         r'<section id="references".*?</section>|<(script|style).*?</\1>|<[^>]*>|secure aggregation|local minim|Local DP',
         " ",
