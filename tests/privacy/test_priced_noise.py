@@ -19,6 +19,7 @@ from fedgraph.privacy.events import (
     FixedSizeGaussian,
     Gaussian,
     Laplace,
+    MentionedGaussian,
     MultiBit,
     PoissonGaussian,
     PureDP,
@@ -63,6 +64,11 @@ EXAMPLES: list[tuple[Mechanism, Mechanism, Event, Bound, Relation]] = [
     (normal(3.0), normal(2.0), FixedSizeGaussian(1.5, 2, 9, 1, True), ClippedSum(2.0, 9, "kernel"), Relation.NODE_REPLACE),
     (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(2.0, 0.5), PoissonGaussian(3.0, 0.1, 1, False), L2Ball(2.0), NODE),
     (ShrunkGaussianNoise(3.0, 0.5), ShrunkGaussianNoise(2.0, 0.5), FixedSizeGaussian(3.0, 2, 9, 1, True), L2Ball(2.0), NODE),
+    (normal(3.0), normal(2.9), MentionedGaussian(1.5, 0.1, 0.2, 5, False), ClippedSum(2.0, 9, "kernel"), NODE),
+    (
+        noise.SymmetricLaplaceNoise(3.0), noise.SymmetricLaplaceNoise(2.9),
+        MentionedGaussian(1.5, 0.1, 0.2, 5, True), ClippedSum(2.0, 9, "kernel"), NODE,
+    ),
     (noise.LaplaceNoise(1.0), noise.LaplaceNoise(0.5), Repeated(Laplace(2.0), 3), Box(0.0, 0.5), NODE),
     (noise.GumbelTopK(3, 4.0), noise.GumbelTopK(3, 2.0), Repeated(BoundedRange(0.25), 3), Box(0.0, 0.5), NODE),
     (noise.KaryResponse(1.0, 5), noise.KaryResponse(2.0, 5), RandomizedResponse(1.0, 5), Box(0, 4), NODE),
@@ -186,6 +192,23 @@ def test_noise_of_others_counts_in_squares_and_an_end_is_half_an_edge() -> None:
     rules.require(ends, place(sums, EDGE, per_end=True))
     with pytest.raises(PrivacyError, match="more noise than it gets"):
         rules.require(ends, place(sums, EDGE))
+
+
+def test_one_w_for_all_coordinates_is_neither_normal_noise_nor_adds_up_nor_hides_a_replaced_node() -> None:
+    rows, curved = ClippedSum(2.0, 9, "kernel"), noise.SymmetricLaplaceNoise(3.0)
+    heavy, light = (MentionedGaussian(1.5, 0.1, 0.2, 5, kind) for kind in (True, False))
+    release = PlannedRelease("path", rows, curved, heavy, range(1))
+    rules.require(release, place(rows, NODE))
+    thin = replace(release, mechanism=noise.SymmetricLaplaceNoise(1.5))
+    for wrong, where in (
+        (replace(release, event=light), place(rows, NODE)),
+        (replace(release, mechanism=normal(3.0)), place(rows, NODE)),
+        (thin, place(rows, NODE, 4)),  # four clients, each with half of it
+        (release, place(rows, Relation.NODE_REPLACE)),
+    ):
+        with pytest.raises(PrivacyError, match="more noise than it gets"):
+            rules.require(wrong, where)
+    rules.require(PlannedRelease("path", rows, normal(1.5), light, range(1)), place(rows, NODE, 4))
 
 
 def test_a_promised_degree_is_in_the_least_change() -> None:
