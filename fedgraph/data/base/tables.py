@@ -31,7 +31,10 @@ MOST_CHARACTERS = 60  # of a cell or a header, in a message
 _SIDES = ("", "1", "2", "_1", "_2", "_id")
 COLUMN_NAMES = frozenset(
     name + side for name in ("id", "node", "person", "source", "target", "src", "dst") for side in _SIDES
-) | {*("name", "nodeid", "from", "to", "u", "v", "a", "b", "head", "tail")}
+) | {
+    *("name", "nodeid", "from", "to", "u", "v", "a", "b", "head", "tail"),
+    *("payer", "payee", "sender", "receiver", "account"),
+}
 
 
 @dataclass(frozen=True)
