@@ -103,6 +103,8 @@ class Graph:
     was computed from the edges (the largest component). These three have no default: a reader of data has to say them.
     columns: which of them are on a scale of their own; None where all are on one scale, as published data are.
     edge_owners: symmetric CSR [n, n] each, 1 + the number of an owner of that edge; as many as the edge with most owners needs.
+    one_owner_a_record: whether each of them has a record of its own on that edge, which stays when the others' records go.
+    Otherwise all owners of an edge own it together.
 
     Raises ``DataError`` when the parts contradict each other or hold NaN / infinity.
     """
@@ -123,6 +125,7 @@ class Graph:
     names: Names = Names()
     columns: Columns | None = None
     edge_owners: tuple[sp.csr_array, ...] = ()
+    one_owner_a_record: bool = False
 
     def __post_init__(self) -> None:
         n = self.adjacency.shape[0]

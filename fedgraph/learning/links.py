@@ -49,6 +49,20 @@ def owners_of(graph: Graph, pairs: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=1) if columns else np.zeros((len(pairs), 0), dtype=np.int64)
 
 
+def records_of(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """(int64 [r, 2], the edge of each record; int64 [r, k], its owners as in ``owners_of``).
+
+    A record is an edge with all its owners. Where each owner has a record of its own, an edge is there once for each: one
+    owner's records then go without the edge and without what others own of it.
+    """
+    pairs = edges_of(graph.adjacency)
+    owners = owners_of(graph, pairs)
+    if not graph.one_owner_a_record:
+        return pairs, owners
+    records, place = np.nonzero(owners >= 0)
+    return pairs[records], owners[records, place][:, None]
+
+
 def random_pairs(num_nodes: int, count: int, rng: np.random.Generator, without: sp.csr_array | None = None) -> np.ndarray:
     """int64 [count, 2], drawn uniformly from all pairs of different nodes (with replacement); never an edge of ``without``."""
     drawn = np.zeros((0, 2), dtype=np.int64)

@@ -5,8 +5,8 @@ a few directions of the features, each in units of random pairs and drawn into 0
 with a 1 that counts them, and sends the sum with noise. The server turns it into Fisher's discriminant against random pairs,
 which cost nothing: they are drawn without looking at any edge. No negative is computed from an edge, so none has a price.
 
-**Guarantee.** ``unit: node``: all edges of one node. ``unit: entity``: all edges that one owner has a part in, as the data's
-owners say; edges may have several, and an owner may have edges of many nodes. Who exists, features and (entity level) which
+**Guarantee.** ``unit: node``: all edges of one node. ``unit: entity``: all records that one owner has a part in, as the data's
+owners say; an edge may have several, and an owner may have edges of many nodes. Who exists, features and (entity level) which
 owner numbers there are is public. Each column of the sum is a largest weighed sum in which nobody counts more than D times, so
 one person changes it by at most D, whatever the graph is and however many owners a record has: Δ₂ = D·√columns
 (``privacy/owned_rows.py``, with the proof). A node is held by one client. An owner may have edges at all of them, so at entity
@@ -145,11 +145,12 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
-    """float64 [m, 1 + d + k], the client's edges: a 1, what is said of them, and their owners."""
-    own = links.edges_of(subgraph.graph.adjacency)
+    """float64 [m, 1 + d + k], the client's edges, at entity level its records: a 1, what is said of them, and their owners."""
+    entity = plan.params.unit == "entity"
+    own, owners = links.records_of(subgraph.graph) if entity else (links.edges_of(subgraph.graph.adjacency), None)
     ids = subgraph.nodes[own] if len(own) else own
-    owners = links.owners_of(subgraph.graph, own) if plan.params.unit == "entity" else ids
-    if not owners.shape[1]:
+    owners = ids if owners is None else owners
+    if not subgraph.graph.edge_owners and entity:
         raise DataError(
             f"{subgraph.graph.name}: no edge names an owner; unit: entity needs owners of edges, or write unit: node"
         )

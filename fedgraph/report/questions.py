@@ -17,7 +17,7 @@ CLASSIFY = {
 UNIT_WORDS = {
     "edge": "Edge level: only who is linked to whom is private",
     "node": "Node level: one node with its features, label and edges is private",
-    "entity": "Entity level: all edges that one owner has a part in are private",
+    "entity": "Entity level: all records that one owner has a part in are private",
     "client": "Client level: all that one client holds is private",
     "graph": "Graph level: all that is in one whole graph is private",
 }

@@ -208,7 +208,7 @@ def _diagonal(blocks: Sequence[sp.csr_array]) -> sp.csr_array:
 
 
 def edge_owners(ends: np.ndarray, owners: np.ndarray, num_nodes: int) -> tuple[sp.csr_array, ...]:
-    """``Graph.edge_owners`` of records: whoever owns one of a pair's records owns the pair.
+    """``Graph.edge_owners`` of records: the owners of each pair's records, each once.
 
     Args:
         ends: int64 [r, 2], the two nodes of each record, in any order; pairs may repeat.

@@ -186,8 +186,6 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     others: list[str] = []
     with faults.gathering():
         sources, targets, more = tables.edge_lines(raw.read(params.edges), str(path / params.edges), rows)
-    sources, targets, owners, remarks = _typed(raw, path, params, rows, (sources, targets))
-    more -= bool(params.owner) + bool(params.kind)
     if given:
         content, labels = raw.read(params.labels), str(path / params.labels)
         with faults.gathering():
@@ -197,6 +195,8 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     names = table.names or tuple(columns.headerless_column_name(place) for place in range(len((table.cells or [[]])[0])))
     places = [f"{file}:{line}" for line in table.lines]
     read = columns.read_columns(names, table.cells, params, file, places.__getitem__, table.ids, faults)
+    sources, targets, owners, remarks = _typed(raw, path, params, rows, (sources, targets))
+    more -= bool(params.owner) + bool(params.kind)
     masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
     parts = tables.split_parts(raw.read(masks), str(path / masks), rows) if masks else {}
     weights = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
@@ -221,5 +221,6 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     if owners.size:
         apart = sources != targets
         ends = np.column_stack([sources, targets])[apart]
-        graph = replace(graph, edge_owners=structure.edge_owners(ends, owners[apart], graph.num_nodes))
+        layers = structure.edge_owners(ends, owners[apart], graph.num_nodes)
+        graph = replace(graph, edge_owners=layers, one_owner_a_record=True)
     return graph if table.names else replace(graph, names=replace(graph.names, columns=()))
