@@ -23,6 +23,7 @@ from fedgraph.runtime.base import Runtime
 
 SECONDS_BETWEEN_LINES = 10.0  # at first
 SHARE_BETWEEN_LINES = 0.25  # of the time so far
+SECONDS_OF_REPORT = 3.0  # after the last cell, on two quiet cores (2026-11)
 COMPARED = ("average_precision_positive", "accuracy", "ari")  # the first that a cell has says how good it is
 
 
@@ -48,10 +49,10 @@ class Console:
         """A line that is always shown."""
         self._err.print(text)
 
-    def plan(self, total: int, already: int, todo: Iterable[Cell] = ()) -> None:
-        """total cells, of which ``already`` were found finished, and which are left."""
+    def plan(self, total: int, already: int, todo: Iterable[Cell] = (), workers: int = 1) -> None:
+        """total cells, of which ``already`` were found finished, and which are left. workers: that will compute them."""
         self._cells = (already, total)
-        self._pace = Pace(todo)
+        self._pace = Pace(todo, workers=workers)
         self.say(
             f"{total} cells to run, one for each method, trust, ε and seed"
             + (f", {already} of them finished earlier" if already else "")
@@ -60,6 +61,7 @@ class Console:
     def follow(self, folder: Path, engine: Runtime) -> None:
         """From now on the run's state is kept in ``folder``, for whoever watches it; here, too, where this is a terminal."""
         self._teller, self._folder = live.Teller(folder, engine), folder
+        self._pace.workers_begin()
         if self._err.is_terminal and not self._err.quiet:
             self._view = Live(console=self._err, auto_refresh=False, transient=True)
             self._view.start()
@@ -98,7 +100,7 @@ class Console:
 
     def _left(self) -> str:
         left = self._pace.left()
-        words = "" if left is None else f", about {span(left)} left"
+        words = "" if left is None else f", about {span(left + SECONDS_OF_REPORT)} left"
         return words + (f", best so far {self._best[0]:.2f} ({self._best[1]})" if self._best else "")
 
     def progress(self, stage: str, done: int, total: int) -> None:
@@ -149,18 +151,36 @@ def span(seconds: float) -> str:
 
 
 class Pace:
-    """cells: that are to be run. clock: seconds."""
+    """How long the cells that are left will take, from those that are done.
 
-    def __init__(self, cells: Iterable[Cell] = (), clock: Callable[[], float] | None = None) -> None:
+    A cell that opens a lane (one more runs at once than before) waits for its worker to start, so its time stands for its kind
+    only until another cell has one. The dearest rows come first: a row of which no cell is done is like the middle one of the
+    others, the cheaper of two; while only one row has times, and most waiting cells are of others, nothing is said.
+
+    Args:
+        cells: that are to be run.
+        clock: seconds.
+        workers: that will run cells side by side, of which none is up yet.
+    """
+
+    def __init__(self, cells: Iterable[Cell] = (), clock: Callable[[], float] | None = None, workers: int = 1) -> None:
         self._clock = clock or time.monotonic
         self._waiting = dict.fromkeys(cells)
         self._running: dict[Cell, _Reports] = {}
         self._took: dict[Kind, list[float]] = {}
+        self._first: dict[Kind, float] = {}  # of cells that opened a lane
+        self._lanes, self._most, self._to_come = 1, 0, workers
+
+    def workers_begin(self) -> None:
+        """The workers are up; what runs until now runs in the driver."""
+        self._most, self._to_come = len(self._running), 1
 
     def begin(self, cell: Cell) -> None:
         """The cell runs now."""
         self._waiting.pop(cell, None)
-        self._running[cell] = _Reports(self._clock())
+        self._lanes = len(self._running) + 1
+        self._running[cell] = _Reports(self._clock(), opens=self._lanes > self._most)
+        self._most = max(self._most, self._lanes)
 
     def advance(self, cell: Cell, share: float) -> None:
         """So much of the cell is done, 0 … 1."""
@@ -169,40 +189,64 @@ class Pace:
 
     def finish(self, cell: Cell) -> None:
         """The cell is done."""
-        self._took.setdefault(cell.kind, []).append(self._clock() - self._running.pop(cell).began)
+        reports = self._running.pop(cell)
+        took = self._clock() - reports.began
+        if reports.opens:
+            self._first[cell.kind] = min(took, self._first.get(cell.kind, took))
+        else:
+            self._took.setdefault(cell.kind, []).append(took)
 
     def left(self) -> float | None:
-        """Seconds; None while nothing is known of any cell."""
+        """Seconds until the last cell is done; None while too little is known."""
         now = self._clock()
-        running = {cell: (now - reports.began, reports.rest(now)) for cell, reports in self._running.items()}
-        guesses = [passed + rest for passed, rest in running.values() if rest is not None]
-        if not self._took and not guesses:
+        means = self._first | {kind: statistics.fmean(took) for kind, took in self._took.items()}
+        for cell, reports in self._running.items():
+            if cell.kind not in means and (rest := reports.rest(now)) is not None:
+                means[cell.kind] = now - reports.began + rest
+        rows = {kind[:4] for kind in means}
+        unseen = sum(cell.kind[:4] not in rows for cell in self._waiting)
+        if not means or (len(rows) == 1 and 2 * unseen > len(self._waiting)):
             return None
-        means = {kind: statistics.fmean(took) for kind, took in self._took.items()}
-        rests = [self._rest(cell, *state, means, guesses) for cell, state in running.items()]
-        waiting = sum(self._whole(cell, means, guesses) for cell in self._waiting)
-        return max((sum(rests) + waiting) / max(1, len(running)), max(rests, default=0.0))
+        rests = [self._rest(cell.kind, reports, now, means) for cell, reports in self._running.items()]
+        waiting = sum(self._whole(cell.kind, means) for cell in self._waiting)
+        lanes = max(self._lanes, self._to_come)
+        return max((sum(rests) + waiting) / lanes, max(rests, default=0.0))
 
     @staticmethod
-    def _whole(cell: Cell, means: dict[Kind, float], guesses: list[float]) -> float:
-        if cell.kind in means:
-            return means[cell.kind]
-        alike = [mean for kind, mean in means.items() if kind[:4] == cell.kind[:4]]
-        return statistics.fmean(alike or list(means.values()) or guesses)
+    def _whole(kind: Kind, means: dict[Kind, float]) -> float:
+        if kind in means:
+            return means[kind]
+        rows: dict[tuple[str, ...], list[float]] = {}
+        for other, mean in means.items():
+            rows.setdefault(other[:4], []).append(mean)
+        if kind[:4] in rows:
+            return statistics.fmean(rows[kind[:4]])
+        return statistics.median_low(map(statistics.fmean, rows.values()))
 
-    def _rest(self, cell: Cell, passed: float, rest: float | None, means: dict[Kind, float], guesses: list[float]) -> float:
-        """Its rounds say it best; else the others of its kind; a cell that is longer than those is half done."""
-        if rest is not None:
+    def _rest(self, kind: Kind, reports: _Reports, now: float, means: dict[Kind, float]) -> float:
+        """Its rounds say it best; else the others of its kind. A cell that is longer than those is half done, or only begins
+        where its worker starts first."""
+        if (rest := reports.rest(now)) is not None:
             return rest
-        rest = self._whole(cell, means, guesses) - passed
-        return rest if rest > 0 else passed
+        whole, passed = self._whole(kind, means), now - reports.began
+        if passed < whole:
+            return whole - passed
+        return whole if reports.opens and kind in means else passed
 
 
 @dataclass
 class _Reports:
-    """What a running cell said. began: when, in seconds. first: time and share of its first report. share: of its last."""
+    """What a running cell said.
+
+    Args:
+        began: when, in seconds.
+        opens: it waits for its worker first.
+        first: time and share of its first report.
+        share: of its last.
+    """
 
     began: float
+    opens: bool = False
     first: tuple[float, float] | None = None
     share: float = 0.0
 

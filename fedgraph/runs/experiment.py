@@ -6,6 +6,7 @@ scenario → data → (task → partition → clients → release → server →
 from __future__ import annotations
 
 import functools
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -77,7 +78,8 @@ def _computed(
     rounds: dict[str, object] = {"federations": schedule.where_rounds_run(asked.engine, asked.spread)}
     reporting = Reporting(ready, graphs, out, text, stages, kept, rounds | {"runtime": asked.engine}, began)
     reporting.write_environment()
-    console.plan(total, total - len(todo), [cell for _, cell in todo])
+    workers = 1 if asked.engine == "serial" else asked.workers or os.cpu_count() or 1
+    console.plan(total, total - len(todo), [cell for _, cell in todo], workers)
     engine: Runtime | None = None
 
     def begun() -> Runtime:

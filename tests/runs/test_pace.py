@@ -67,6 +67,55 @@ def test_cells_side_by_side_share_the_rest_but_the_longest_stays_whole() -> None
     assert pace.left() == pytest.approx((10 + 10 + 3 * 10) / 2)
 
 
+def test_the_dear_first_row_says_nothing_of_rows_that_nobody_saw() -> None:
+    """The ceiling comes first; the others are as the cheaper of the rows that are known."""
+    clock = Clock()
+    cells = [cell("ceiling", 0), *(cell(name, s) for name in ("a", "b") for s in range(10))]
+    pace = Pace(cells, clock)
+    done(pace, clock, cells[0], 60.0)
+    assert pace.left() is None, "21 minutes would be wrong"
+    done(pace, clock, cells[1], 1.0)
+    assert pace.left() == pytest.approx(9 * 1.0 + 10 * 1.0)
+
+
+def test_the_start_of_a_worker_is_no_part_of_its_other_cells() -> None:
+    """A ceiling in the driver; then two workers start with their first cells, and compute one a second."""
+    clock = Clock()
+    cells = [cell("ceiling", 0), *(cell("a", s) for s in range(20))]
+    pace = Pace(cells, clock, workers=2)
+    pace.begin(cells[0])
+    pace.workers_begin()
+    for one in cells[1:3]:
+        pace.begin(one)
+    clock.now = 8.0
+    pace.finish(cells[0])
+    pace.finish(cells[1])
+    assert pace.left() == pytest.approx(18 * 8 / 3 + 8 / 3), "nothing better is known; three ran until now"
+    pace.begin(cells[3])
+    clock.now = 9.0
+    pace.finish(cells[3])
+    pace.begin(cells[4])
+    assert pace.left() == pytest.approx((1 + 1 + 16 * 1) / 2)
+
+
+def test_the_driver_alone_does_not_compute_what_its_workers_will() -> None:
+    clock, cells = Clock(), [cell("a", s) for s in range(11)]
+    pace = Pace(cells, clock, workers=2)
+    done(pace, clock, cells[0], 4.0)
+    pace.begin(cells[1])
+    assert pace.left() == pytest.approx((4 + 9 * 4) / 2)
+
+
+def test_between_two_cells_no_worker_is_lost() -> None:
+    clock, cells = Clock(), [cell("a", s) for s in range(12)]
+    pace = Pace(cells, clock)
+    for one in cells[:2]:
+        pace.begin(one)
+    clock.now = 5.0
+    pace.finish(cells[0])
+    assert pace.left() == pytest.approx((5 + 10 * 5) / 2)
+
+
 def test_the_best_private_cell_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     console = Console()
     cells = [cell("a", 0), cell("b", 0), cell("c", 0)]
