@@ -249,8 +249,8 @@ def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypat
     assert lines[1:] == [
         "[0 s] cell 1/4: first: started",
         "[10 s] cell 1/4: first: running for 10 s, 1 beside it",
-        "[20 s] cell 2/4, about 30 s left: third: started",
-        "[30 s] cell 3/4, about 30 s left: third: running for 10 s",
+        "[20 s] cell 2/4, about 33 s left: third: started",
+        "[30 s] cell 3/4, about 18 s left: third: running for 10 s",
     ]
 
 
