@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pickle
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,8 +42,9 @@ from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturba
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit, Viewer
-from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.runtime.base import Function, OnRound, Runtime
+from fedgraph.runtime.counts import Path
+from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.types import Graph, Partition, Provenance, Subgraph
 from fedgraph.worlds import protocols
 from tests.public_facts import public_facts
@@ -122,14 +125,42 @@ def trained(plan: Plan, partition: Partition, engine: Runtime, cell: str = "cell
     return rounds.run(engine, shared, plan, 0, (cell, plan.method), (cell, plan.method), rounds.Prefixes())
 
 
+class AskedAgain(SerialClients):
+    """Every answer is lost once, so a worker that keeps its memory computes it again: at once, and after the next round.
+
+    It must be the same to the last bit, with the same lines of the ledger: then nothing is released or advanced twice.
+    """
+
+    before: tuple[tuple[Any, ...], bytes] | None = None
+
+    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
+        call = function, num_items, *args
+        found = super().ask(*call)
+        said = pickle.dumps(found)
+        assert pickle.dumps(super().ask(*call)) == said, f"{function.__name__}, asked again"
+        if function is not federated_client.forget_client:
+            if self.before is not None:
+                earlier, answer = self.before
+                assert pickle.dumps(super().ask(*earlier)) == answer, f"{function.__name__}, asked again too late"
+            self.before = call, said
+        return found
+
+
+class AsksAgain(SerialRuntime):
+    def clients(self, path: Path, on_round: OnRound) -> AskedAgain:
+        return AskedAgain(self._tally, path, on_round)
+
+
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
 @pytest.mark.parametrize("epsilon", [2.0, pytest.param(np.inf, marks=pytest.mark.slow)])
-def test_declared_is_spent_and_inputs_stay(name: str, index: int, trusted: Trust, epsilon: float, library: Graph) -> None:
+def test_declared_is_spent_and_inputs_stay_and_a_round_may_be_asked_again(
+    name: str, index: int, trusted: Trust, epsilon: float, library: Graph
+) -> None:
     plan, partition, _ = planned(name, index, trusted, library, epsilon)
     before = [
         (s.graph.features.data.copy(), s.graph.labels.copy(), s.graph.adjacency.indices.copy()) for s in partition.subgraphs
     ]
-    out = trained(plan, partition, SerialRuntime())
+    out = trained(plan, partition, AsksAgain())
     paid, declared = (
         spent(out.releases),
         dataclasses.replace(plan, guarantee=dataclasses.replace(plan.guarantee, sampled_once=None)).declared(),

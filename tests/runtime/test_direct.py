@@ -1,12 +1,30 @@
 """Calls through a socket between a server and a client actor of one machine: what arrives, and what is asked again."""
 
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing.connection import Client, Listener
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from fedgraph.runtime.ray.direct import Callers, Door, callers_of
+from fedgraph import runtime, seeds
+from fedgraph.federation import rounds
+from fedgraph.methods import features
+from fedgraph.methods.base import Budget
+from fedgraph.partition import uniform
+from fedgraph.privacy.units import Viewer
+from fedgraph.runtime.base import Clients, Runtime
+from fedgraph.runtime.ray import direct
+from fedgraph.runtime.ray.direct import Address, Callers, Door, callers_of
+from fedgraph.types import Graph
+from tests.public_facts import public_facts
 
 
 def doubled(values: dict[str, np.ndarray], by: int) -> tuple[dict[str, np.ndarray], bool]:
@@ -56,5 +74,180 @@ def test_nobody_without_the_key_is_answered_and_a_closed_door_is_asked_otherwise
 
 
 def test_a_folder_that_takes_no_socket_leaves_ordinary_calls(tmp_path: Path) -> None:
-    assert Door(doubled, str(tmp_path / ("long" * 40))).address is None
+    long = tmp_path / ("long" * 40)  # a path of a socket has 107 bytes at most
+    long.mkdir()
+    for folder in (long, tmp_path / "missing"):
+        assert Door(doubled, str(folder)).address is None
     assert callers_of(None, "here") is None
+
+
+def test_who_connects_and_says_nothing_holds_up_nobody(tmp_path: Path) -> None:
+    door = Door(doubled, str(tmp_path))
+    assert door.address is not None
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.connect(door.address.path)
+        found: list[object] = []
+        caller = threading.Thread(target=lambda: found.append(ended(Callers(door.address), {}, 1)), daemon=True)  # type: ignore[arg-type]
+        caller.start()
+        caller.join(8)
+        assert found == [({}, False)]
+
+
+def test_the_key_is_in_no_text() -> None:
+    assert "secret" not in repr(Address("/path", b"secret"))
+
+
+def ended(callers: Callers, *asked: object) -> Any:
+    call = callers.begin(*asked)
+    assert call is not None
+    return callers.end(call)
+
+
+class Unreadable:
+    """Can be sent, and not be read."""
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return int, ("no number",)
+
+
+class Unsendable:
+    """Cannot be sent."""
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        raise TypeError("stays here")
+
+
+def test_what_cannot_be_sent_or_read_is_to_be_asked_again(tmp_path: Path) -> None:
+    door = Door(lambda kind: (kind(), False), str(tmp_path))
+    assert door.address is not None
+    callers = Callers(door.address)
+    assert callers.begin(Unsendable()) is None
+    for kind in (Unreadable, Unsendable):
+        assert ended(callers, kind) is None
+    assert ended(callers, Unreadable()) is None, "the door cannot read what is asked"
+    assert ended(callers, list) == ([], False)
+
+
+@pytest.mark.parametrize("cut", [0, 3, 11, 4000])
+def test_an_answer_that_is_cut_is_to_be_asked_again(tmp_path: Path, cut: int) -> None:
+    """Somebody with the key computes, sends the first bytes of an answer, and is gone."""
+    path, whole = str(tmp_path / "cut"), bytes(5000)
+    with Listener(path, "AF_UNIX", 1, authkey=b"key") as listener:
+
+        def answers() -> None:
+            with listener.accept() as connection:
+                direct.receive(connection)
+                os.write(connection.fileno(), (struct.pack("!i", len(whole)) + whole)[:cut])
+
+        thread = threading.Thread(target=answers, daemon=True)
+        thread.start()
+        assert ended(Callers(Address(path, b"key")), 1) is None
+        thread.join(20)
+
+
+def test_many_threads_are_answered_each_by_its_own_and_one_computes_at_a_time(tmp_path: Path) -> None:
+    inside, most, computed = [0], [0], [0]
+
+    def counted(value: int) -> tuple[object, bool]:
+        inside[0] += 1
+        most[0], computed[0] = max(most[0], inside[0]), computed[0] + 1
+        found = np.full(2000, value)
+        inside[0] -= 1
+        return found, False
+
+    door = Door(counted, str(tmp_path))
+    assert door.address is not None
+    servers = Callers(door.address), Callers(door.address)
+    with ThreadPoolExecutor(24) as pool:
+        found = list(pool.map(lambda value: ended(servers[value % 2], value)[0], range(480)))
+    assert [set(one.tolist()) for one in found] == [{value} for value in range(480)]
+    assert (most[0], computed[0]) == (1, 480), "what is answered is computed once"
+
+
+def test_a_connection_to_who_has_died_is_no_answer_and_no_wait(tmp_path: Path) -> None:
+    path = str(tmp_path / "dies")
+    with Listener(path, "AF_UNIX", 1, authkey=b"key") as listener:
+        callers = Callers(Address(path, b"key"))
+
+        def answers() -> None:
+            with listener.accept() as connection:
+                direct.receive(connection)
+                direct.send(connection, (1, 0.5))
+
+        thread = threading.Thread(target=answers, daemon=True)
+        thread.start()
+        assert ended(callers, 1) == (1, 0.5)
+        thread.join(20)
+    kept = callers.begin(2)  # on the connection that is kept; it may be written to before the end is seen
+    assert kept is None or callers.end(kept) is None
+    with pytest.raises(OSError, match="No such file"):
+        Client(path, "AF_UNIX", b"key")
+
+
+def marked(items: range, folder: str, dies: bool) -> int:
+    """The first of all calls computes, and its answer is lost: in a process that lives, or with it."""
+    first = not os.listdir(folder)
+    Path(folder, f"{os.getpid()}-{len(os.listdir(folder))}").touch()
+    send = direct.send
+
+    def lost(connection: object, value: object) -> None:
+        direct.send = send
+        if dies:
+            os._exit(1)
+        raise OSError("the connection is gone")
+
+    if first:
+        direct.send = lost  # type: ignore[assignment]
+    return 42
+
+
+def asks_one(clients: Clients, *call: Any) -> list[Any]:
+    return clients.ask(call[0], 1, *call[1:])
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("dies", [False, True])
+def test_an_actor_whose_answer_is_lost_is_asked_again_once(ray_engine: Runtime, tmp_path: Path, dies: bool) -> None:
+    assert ray_engine.federate(asks_one, marked, str(tmp_path), dies, path=("task", "lost")) == [42]
+    processes = [name.split("-")[0] for name in os.listdir(tmp_path)]
+    assert (len(processes), len(set(processes))) == (2, 2 if dies else 1)
+
+
+_SEND = direct.send
+
+
+def lose(every: int) -> None:
+    """In this process every so many messages are lost, after what they answer was computed; 0: none any more."""
+    count = iter(range(1, 10**9))
+
+    def sometimes(connection: Any, value: object) -> None:
+        if next(count) % every == 0:
+            raise OSError("the connection is gone")
+        _SEND(connection, value)
+
+    direct.send = sometimes if every else _SEND
+
+
+@pytest.fixture
+def losing(ray_engine: Runtime) -> Iterator[Runtime]:
+    ray_engine.tell(lose, 3)
+    yield ray_engine
+    ray_engine.tell(lose, 0)
+
+
+@pytest.mark.ray
+def test_lost_messages_change_no_number_and_no_line_of_the_ledger(losing: Runtime, library: Graph) -> None:
+    def trained(engine: Runtime) -> rounds.Outcome:
+        partition = uniform.split(library, uniform.Params(clients=4), seeds.generator(0, "deal"))
+        sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+        facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER, None, None)
+        plan, shared = features.plan(features.Params(steps=12), facts, Budget(1.0, 1e-3)), engine.share("lost", partition)
+        out = rounds.run(engine, shared, plan, 0, ("cell", "lost"), ("common",), rounds.Prefixes())
+        engine.forget(shared)
+        return out
+
+    with runtime.start("serial") as serial:
+        truth = trained(serial)
+    found = trained(losing)
+    assert found.releases == truth.releases
+    assert all(np.array_equal(found.state.model[name], value) for name, value in truth.state.model.items())

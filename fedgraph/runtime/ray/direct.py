@@ -10,16 +10,14 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from dataclasses import dataclass, field
+from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
 from pickle import PickleBuffer
 from typing import TypeAlias, cast
 
 import ray
 from ray import cloudpickle
 
-TROUBLE = (OSError, EOFError, AuthenticationError)
 Timed: TypeAlias = tuple[object, float]  # what was computed, and its seconds
 MOST_WAITING = 16  # who ask for a connection at once
 
@@ -29,7 +27,7 @@ class Address:
     """Where a client actor listens. key: whoever connects must know it; it travels by Ray alone."""
 
     path: str
-    key: bytes
+    key: bytes = field(repr=False)
 
 
 class Door:
@@ -45,25 +43,28 @@ class Door:
         self.address: Address | None = None
         path, key = f"{folder}/door-{os.getpid()}", os.urandom(16)
         try:
-            self._listener = Listener(path, "AF_UNIX", MOST_WAITING, authkey=key)
+            self._listener = Listener(path, "AF_UNIX", MOST_WAITING)
             os.chmod(path, 0o600)
         except OSError:  # the path is too long, or there are no such sockets
             return
         self.address = Address(path, key)
-        threading.Thread(target=self._welcome, daemon=True).start()
+        threading.Thread(target=self._welcome, args=(key,), daemon=True).start()
 
     def once(self, *asked: object) -> Timed:
         """What ``compute`` gives, once nobody else computes."""
         with self._lock:
             return self._compute(*asked)
 
-    def _welcome(self) -> None:
+    def _welcome(self, key: bytes) -> None:
         while True:
-            with contextlib.suppress(Exception):  # somebody without the key, or who has gone again
-                threading.Thread(target=self._serve, args=(self._listener.accept(),), daemon=True).start()
+            with contextlib.suppress(Exception):  # somebody who has gone again
+                threading.Thread(target=self._serve, args=(self._listener.accept(), key), daemon=True).start()
 
-    def _serve(self, connection: Connection) -> None:
-        with connection, contextlib.suppress(Exception):  # whoever asked has gone, or reads that nothing comes
+    def _serve(self, connection: Connection, key: bytes) -> None:
+        """Asks for the key here and not where others wait, so that whoever says nothing holds up nobody else."""
+        with connection, contextlib.suppress(Exception):  # a stranger; or whoever asked has gone, or reads that nothing comes
+            deliver_challenge(connection, key)
+            answer_challenge(connection, key)
             while True:
                 asked, answer = cast(tuple[object, ...], receive(connection)), None
                 with contextlib.suppress(Exception):  # the ordinary call that follows raises it again
@@ -79,13 +80,13 @@ class Callers:
         self._free: list[Connection] = []  # on which nobody waits for an answer
 
     def begin(self, *asked: object) -> Connection | None:
-        """A call on its way; None where nobody listens."""
+        """A call on its way; None where nobody listens, or where it cannot be sent."""
         try:
             with self._lock:
                 connection = self._free.pop() if self._free else None
             connection = connection or Client(self._address.path, "AF_UNIX", self._address.key)
             send(connection, asked)
-        except TROUBLE:
+        except Exception:  # the ordinary call that follows says what it was
             return None
         return connection
 
@@ -93,7 +94,7 @@ class Callers:
         """What was answered; None where it must be asked again."""
         try:
             answer = receive(connection)
-        except TROUBLE:
+        except Exception:  # the actor has died, or what it says cannot be read
             connection.close()
             return None
         with self._lock:
