@@ -52,7 +52,7 @@ def overview_of_names() -> str:
     }
     found = ["methods:", *methods]
     for kind, those in names.items():
-        found += [f"{kind}:", *textwrap.wrap(", ".join(those), WIDTH, initial_indent="  ", subsequent_indent="  ")]
+        found += textwrap.wrap(f"{kind}: {', '.join(those)}", WIDTH, subsequent_indent="  ")
     return "\n".join([*found, "One line each: fedgraph ls KIND, such as fedgraph ls data; everything: fedgraph ls --all."])
 
 

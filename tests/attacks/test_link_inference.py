@@ -22,7 +22,7 @@ def scenario(**attack: object) -> dict[str, object]:
         "task": "link_prediction", "trust": ["curator"], "epsilons": [1.0], "methods": METHODS, "attack": {**ATTACK, **attack},
     }  # fmt: skip
     data = {"name": "synthetic/accounts", "parameters": {"people": 120}}
-    return {"name": "x", "datasets": [data], "tasks": [task]}
+    return {"name": "x", "runtime": {"engine": "serial"}, "datasets": [data], "tasks": [task]}
 
 
 @pytest.fixture(scope="module")

@@ -81,8 +81,10 @@ def _printed_spreads(rows: Sequence[Row]) -> list[str]:
         return []
     found = []
     for printed in printed_numbers.ALL:
+        if printed.dataset != dataset or printed.metric != "accuracy":
+            continue
         chance = math.sqrt(printed.value * (1 - printed.value) / size)
-        if printed.dataset == dataset and printed.metric == "accuracy" and printed.spread and printed.spread < 0.8 * chance:
+        if printed.spread and printed.spread < 0.8 * chance:
             found.append(f"{printed.value:.4f} ± {printed.spread:.4f} (chance: {chance:.4f})")
     return [phrase(PART, "spreads", size=size, found="; ".join(found))] if found else []
 
