@@ -104,7 +104,9 @@ def two_raylets(tmp_path: Path) -> Iterator[dict[str, str]]:
     env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
     quiet: dict[str, Any] = {"env": env, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     head = [*RAY, "start", "--head", "--port=6398", "--num-cpus=1", "--dashboard-port=8298", f"--temp-dir={folder}", "--block"]
+    head.append("--dashboard-agent-listen-port=52398")  # Ray's own choice is taken where another Ray runs on this machine
     second = [*RAY, "start", "--address=127.0.0.1:6398", "--num-cpus=1", f"--temp-dir={folder}b", "--block"]
+    second.append("--dashboard-agent-listen-port=52399")
     started = [subprocess.Popen(head, **quiet)]
     try:
         until = time.monotonic() + 90

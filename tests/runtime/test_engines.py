@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,6 +129,19 @@ def test_a_curator_leads_a_federation_and_its_rounds_are_counted(engine: Runtime
         assert (count.trainings, count.rounds, count.messages, count.bytes_up, count.bytes_down) == (1, 1, 7, 70, 140)
         assert count.calls == 3 * engine.num_workers
         assert 0 < count.clients_busy < count.seconds * engine.num_workers
+
+
+@pytest.mark.ray
+def test_every_call_of_a_round_comes_through_the_socket(ray_engine: Runtime) -> None:
+    """An ordinary call of Ray gives the same numbers and costs more, so a silent return to such calls is seen here alone."""
+    ray_engine.open("server", "client")
+    found = [ray_engine.federate(asks_two, callers, path=("task", "where")) for _ in range(4)]
+    assert found == [[["_serve", "once"]] * 2] * 4, "the server asked by an ordinary call"
+
+
+def callers(items: range) -> list[str]:
+    """Names of the functions of ``Door`` on the way to this call."""
+    return [f.name for f in traceback.extract_stack() if Path(f.filename).name == "direct.py"]
 
 
 def test_the_server_computes(engine: Runtime) -> None:
