@@ -85,6 +85,10 @@ def run(options: argparse.Namespace) -> int:
     )
     seen = wishes.look_at_data(Path(graph or ""))
     label, links = options.label, options.task == "links"
+    if options.owner and not (links and graph and Path(graph).is_dir()):
+        raise ScenarioError(
+            f"--owner is {options.owner!r}; allowed with --task links and --graph FOLDER, whose edges.csv has that column"
+        )
     if not label and len(seen.labels) > 1 and not links:
         label = questions.ask("--label", LABEL.format(", ".join(seen.labels)), seen.labels[0])
     many = is_collection(Path(graph or ""))  # then a whole graph is private

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.errors import DataError
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import device, seed_torch
 from fedgraph.learning.propagation.aggregation import unit_length
@@ -45,8 +46,10 @@ def adjacency_of(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
 
 def owners_of(graph: Graph, pairs: np.ndarray) -> np.ndarray:
     """int64 [m, k], the owners of the edges ``pairs``; −1 where there is no further one. k is 0 where the data name none."""
+    if not graph.edge_owners or not len(pairs):
+        return np.zeros((len(pairs), len(graph.edge_owners)), dtype=np.int64)
     columns = [np.asarray(owners[pairs[:, 0], pairs[:, 1]]).ravel().astype(np.int64) - 1 for owners in graph.edge_owners]
-    return np.stack(columns, axis=1) if columns else np.zeros((len(pairs), 0), dtype=np.int64)
+    return np.stack(columns, axis=1)
 
 
 def records_of(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
@@ -63,8 +66,20 @@ def records_of(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     return pairs[records], owners[records, place][:, None]
 
 
+def require_free_pair(num_nodes: int, without: sp.csr_array | None = None) -> None:
+    """``DataError`` where every two nodes are joined in ``without``, or there are no two."""
+    taken = 0 if without is None else int(without.nnz) // 2
+    if taken >= num_nodes * (num_nodes - 1) // 2:
+        raise DataError(f"there is no pair without an edge among {num_nodes} nodes with {taken} edges; allowed: one or more")
+
+
 def random_pairs(num_nodes: int, count: int, rng: np.random.Generator, without: sp.csr_array | None = None) -> np.ndarray:
-    """int64 [count, 2], drawn uniformly from all pairs of different nodes (with replacement); never an edge of ``without``."""
+    """int64 [count, 2], drawn uniformly from all pairs of different nodes (with replacement); never an edge of ``without``.
+
+    ``DataError`` where there is no such pair.
+    """
+    if count:
+        require_free_pair(num_nodes, without)
     drawn = np.zeros((0, 2), dtype=np.int64)
     while len(drawn) < count:
         more = np.sort(rng.integers(num_nodes, size=(2 * count + 16, 2)), axis=1)

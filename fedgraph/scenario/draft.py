@@ -40,8 +40,8 @@ def draft_yaml(wanted: Wanted, folder: Path) -> str:
     writer = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     writer.filters["line"] = as_line
     template = writer.from_string(resources.files("fedgraph.scenario").joinpath("draft.yaml.j2").read_text(encoding="utf-8"))
-    people = max(data.people, data.graph.num_edges if wanted.links and data.graph is not None else 0)
-    why = f"δ: that the guarantee fails for anybody of all {people:,} has a chance of 1 in 10 at most"
+    people = _protected(wanted)
+    why = f"δ: that the guarantee fails for any of all {people:,} has a chance of 1 in 10 at most"
     return template.render(
         wanted=wanted,
         data=data,
@@ -53,6 +53,14 @@ def draft_yaml(wanted: Wanted, folder: Path) -> str:
         delta=f"delta: {delta_for(people):.0e}                 # {why}",
         **(_federation(wanted) if data.federation and not wanted.links else _one_graph_or_many(wanted)),
     )
+
+
+def _protected(wanted: Wanted) -> int:
+    """How many there are of what is private: edges, or owners of records, where links alone are; else people."""
+    graph, people = wanted.data.graph, wanted.data.people
+    if not wanted.links or graph is None or wanted.unit == "node":
+        return people
+    return max(people, graph.num_edges if wanted.unit == "edge" else max(int(owners.max()) for owners in graph.edge_owners))
 
 
 def offered_rows(wanted: Wanted) -> Rows:

@@ -151,6 +151,7 @@ def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setti
                 f"{context.dataset}: hiding {params.test_share:g} of {len(edges)} edges leaves {len(edges) - count} to learn "
                 f"from and {count} to ask for; both need one"
             )
+        links.require_free_pair(graph.num_nodes, graph.adjacency)
         order = seeds.generator(context.root, "split", context.dataset, seed).permutation(len(edges))
         held = replace(graph, adjacency=links.adjacency_of(edges[order[count:]], graph.num_nodes))
         nobody = np.full(graph.num_nodes, -1)

@@ -176,6 +176,16 @@ def test_many_small_graphs_become_rows_that_are_classified_and_graphs_that_are_g
     assert cli.main(["new", "--graph", "many", "--yes", "--no-probe", "--unit", "edge"]) == 2
 
 
+@pytest.mark.parametrize(("unit", "delta"), [("node", 1e-4), ("edge", 6e-5), ("entity", 1e-4)])
+def test_delta_of_links_follows_how_many_there_are_of_what_is_private(people: Path, unit: str, delta: float) -> None:
+    """60 people, 1,600 edges, 9 households: people are public, and a household's edges do not count one by one."""
+    pairs = [(i, j) for i in range(60) for j in range(i)][:1600]
+    lines = [f"p{i},p{j},h{i % 9}\n" for i, j in pairs]
+    (people / "edges.csv").write_text("source,target,household\n" + "".join(lines), encoding="utf-8")
+    written = new("--yes", "--no-probe", "--task", "links", "--owner", "household", "--unit", unit)
+    assert float(written["tasks"][0]["delta"]) == delta
+
+
 @pytest.mark.parametrize(("unit", "row"), [("node", "per person"), ("edge", "noisy hops"), ("entity", "per owner")])
 def test_links_are_drafted_for_every_unit_without_labels(people: Path, unit: str, row: str) -> None:
     (people / "labels.csv").unlink()
@@ -193,6 +203,9 @@ def test_links_are_drafted_for_every_unit_without_labels(people: Path, unit: str
 def test_what_links_cannot_be_drafted_for_is_said(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["new", "--graph", "mine", "--yes", "--no-probe", "--task", "links", "--unit", "entity"]) == 2
     assert "--owner names the column of edges.csv" in capsys.readouterr().err
+    for given in (["mine"], ["planetoid/cora", "--task", "links", "--unit", "edge"], ["planetoid/cora", "--task", "links"]):
+        assert cli.main(["new", "--graph", *given, "--owner", "household", "--yes", "--no-probe"]) == 2
+        assert "--owner is 'household'; allowed with --task links and --graph FOLDER" in capsys.readouterr().err
 
 
 def test_links_of_a_federation_are_drafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

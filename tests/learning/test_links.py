@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from fedgraph.errors import DataError
 from fedgraph.learning import links
 from fedgraph.types import Graph
 
@@ -32,6 +33,14 @@ def test_random_pairs_never_hold_an_edge(library: Graph) -> None:
     assert len(found) == 5000
     assert not np.asarray(library.adjacency[found[:, 0], found[:, 1]]).any()
     assert (found[:, 0] < found[:, 1]).all()
+
+
+@pytest.mark.parametrize(("nodes", "without"), [(1, None), (2, np.array([[0, 1]])), (3, np.array([[0, 1], [0, 2], [1, 2]]))])
+def test_where_no_pair_is_free_there_is_an_error_and_no_search_without_end(nodes: int, without: np.ndarray | None) -> None:
+    edges = None if without is None else links.adjacency_of(without, nodes)
+    with pytest.raises(DataError, match="no pair without an edge"):
+        links.random_pairs(nodes, 10, np.random.default_rng(0), edges)
+    assert len(links.random_pairs(nodes, 0, np.random.default_rng(0), edges)) == 0
 
 
 def test_measures_are_those_of_the_open_graph_benchmark() -> None:
