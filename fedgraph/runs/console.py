@@ -166,7 +166,7 @@ class Pace:
     def __init__(self, cells: Iterable[Cell] = (), clock: Callable[[], float] | None = None, workers: int = 1) -> None:
         self._clock = clock or time.monotonic
         self._waiting = dict.fromkeys(cells)
-        self._running: dict[Cell, _Reports] = {}
+        self._running: dict[Cell, Reports] = {}
         self._took: dict[Kind, list[float]] = {}
         self._first: dict[Kind, float] = {}  # of cells that opened a lane
         self._lanes, self._most, self._to_come = 1, 0, workers
@@ -179,7 +179,7 @@ class Pace:
         """The cell runs now."""
         self._waiting.pop(cell, None)
         self._lanes = len(self._running) + 1
-        self._running[cell] = _Reports(self._clock(), opens=self._lanes > self._most)
+        self._running[cell] = Reports(self._clock(), opens=self._lanes > self._most)
         self._most = max(self._most, self._lanes)
 
     def advance(self, cell: Cell, share: float) -> None:
@@ -223,7 +223,7 @@ class Pace:
             return statistics.fmean(rows[kind[:4]])
         return statistics.median_low(map(statistics.fmean, rows.values()))
 
-    def _rest(self, kind: Kind, reports: _Reports, now: float, means: dict[Kind, float]) -> float:
+    def _rest(self, kind: Kind, reports: Reports, now: float, means: dict[Kind, float]) -> float:
         """Its rounds say it best; else the others of its kind. A cell that is longer than those is half done, or only begins
         where its worker starts first."""
         if (rest := reports.rest(now)) is not None:
@@ -235,7 +235,7 @@ class Pace:
 
 
 @dataclass
-class _Reports:
+class Reports:
     """What a running cell said.
 
     Args:

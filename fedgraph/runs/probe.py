@@ -26,7 +26,7 @@ from fedgraph.cells import entry
 from fedgraph.cells.cell import Cell, Kind
 from fedgraph.errors import FedgraphError
 from fedgraph.runs import experiment, schedule
-from fedgraph.runs.console import Console, span
+from fedgraph.runs.console import Console, Reports, span
 from fedgraph.runs.schedule import Stage
 from fedgraph.runtime.base import Runtime
 from fedgraph.scenario import draft, read
@@ -93,14 +93,13 @@ def probe_kinds(stages: Sequence[Stage], seconds: float, clock: Callable[[], flo
 
 def _tried(stage: Stage, cell: Cell, most: float, clock: Callable[[], float]) -> Tried:
     began = clock()
-    first: list[tuple[float, float]] = []  # when it first said how far it is, and how far: what was before is no round
+    reports = Reports(began)
 
     def progress(_: str, done: int, total: int) -> None:
-        now, share = clock(), done / max(total, 1)
-        first.append((now, share))
-        since, before = first[0]
-        if now - began > most and before < share < 1:
-            raise _Enough((1 - share) * (now - since) / (share - before))
+        reports.add(clock(), done / max(total, 1))
+        rest = reports.rest(clock())
+        if clock() - began > most and rest:
+            raise _Enough(rest)
 
     try:
         outcome = schedule.timed_outcome(stage.task, cell, replace(stage.context, progress=progress))[0]

@@ -51,13 +51,20 @@ def test_what_others_take_is_measured_by_one_process_and_slows_down_all(others: 
     assert probe.wall_seconds(100.0, 1.0, engine, None, 2, seen) == pytest.approx(truth)
 
 
-@pytest.mark.parametrize("begin", [0.0, 30.0])
-def test_a_dear_cell_is_stopped_and_its_rounds_say_how_long_it_is(begin: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cell of ten rounds of a second each. What it needs before the first is no part of the others."""
+@pytest.mark.parametrize(("begin", "counted"), [(0.0, 0), (30.0, 0), (0.0, 4)])
+def test_a_dear_cell_is_stopped_and_its_rounds_say_how_long_it_is(
+    begin: float, counted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell of ten rounds of a second each. What it needs before the first is no part of the others.
+
+    counted: quick rounds of their own before these, in which ranges of columns are estimated.
+    """
     now = {"s": 0.0}
 
     def timed(task: object, cell: Cell, context: object) -> object:
         now["s"] += begin
+        for done in range(counted):
+            context.progress("rounds", done + 1, counted)  # type: ignore[attr-defined]
         for done in range(1, 11):
             now["s"] += 1.0
             context.progress("rounds", done, 10)  # type: ignore[attr-defined]
