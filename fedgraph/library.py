@@ -88,6 +88,7 @@ def compare(
     delta: float | None = None,
     label: str | None = None,
     columns: Mapping[str, Any] | None = None,
+    bounds: Mapping[str, Sequence[float]] | None = None,
     out: str | Path | None = None,
     seed: int = 0,
     name: str = "compared",
@@ -112,6 +113,7 @@ def compare(
         delta: δ of every guarantee, between 0 and 1; by default a tenth of one over the nodes, and at most 10⁻⁴.
         label: The column of a pandas table, or the attribute of a NetworkX graph, that holds the labels.
         columns: How a table's columns are read, as for ``own/csv``: ``bounds``, ``text``, ``empty``, ``drop``.
+        bounds: The least and the largest value of columns, known without the data; they stand above those in ``columns``.
         out: The run's folder. By default nothing stays: the folder goes when the process ends.
         seed: Names all random numbers; the same seed gives the same results.
         name: What the results call the graph.
@@ -124,11 +126,12 @@ def compare(
     Raises:
         ScenarioError, DataError: An argument is wrong, or the graph is inconsistent; the line says what is allowed.
     """
+    columns = {**(columns or {}), **({"bounds": {**(columns or {}).get("bounds", {}), **bounds}} if bounds else {})}
     given = _graphs_of(data, name, label, columns)
     budgets = [e if math.isfinite(e) else "inf" for e in map(float, epsilons)]
     common = {"trust": [trust_called(word).value for word in trust], "epsilons": budgets}
     tasks = _tasks(given, methods, common, clients=clients, split=split, protocol=protocol, delta=delta)
-    read = {**(columns or {}), **({"label": label} if label else {})}
+    read = {**columns, **({"label": label} if label else {})}
     datasets = [{"name": "own/object", "label": one, "parameters": portable(read)} for one in given]
     asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}
     return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)

@@ -232,3 +232,22 @@ def test_a_list_of_small_graphs_is_compared_with_whole_graphs_private() -> None:
     assert own["delta"] == pytest.approx(1e-4)
     with pytest.raises(DataError, match="graph 0 is a int"):
         fedgraph.compare([1, 2])
+
+
+def test_bounds_may_be_given_beside_columns() -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    nodes = pd.DataFrame(
+        {"id": range(40), "age": rng.integers(20, 80, 40), "city": ["Rome", "Oslo"] * 20, "label": [0, 1] * 20}
+    )
+    edges = pd.DataFrame({"source": range(39), "target": range(1, 40)})
+    asked: dict[str, Any] = {"methods": ["features"], "epsilons": [8]}
+    apart = fedgraph.compare((nodes, edges), columns={"text": "one-hot"}, bounds={"age": (0, 100)}, **asked)
+    joined = fedgraph.compare((nodes, edges), columns={"text": "one-hot", "bounds": {"age": [0, 100]}}, **asked)
+    free = fedgraph.compare((nodes, edges), columns={"text": "one-hot"}, **asked)
+    one, same, other = (run.rows[0].entries[0].metrics for run in (apart, joined, free))
+    assert one == same
+    assert one != other, "ranks from noisy counts in the place of bounds"
+    with pytest.raises(DataError, match="there is no column 'aeg'"):
+        fedgraph.compare((nodes, edges), columns={"text": "one-hot"}, bounds={"aeg": (0, 100)}, **asked)

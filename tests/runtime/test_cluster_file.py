@@ -79,6 +79,13 @@ def test_the_image_has_the_pinned_ray() -> None:
         assert set(found) <= {pinned}, name
 
 
+def test_images_and_citation_have_the_version_of_the_package() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    tags = re.findall(r"REGISTRY/fedgraph[\w-]*:(\S+)", (ROOT / "docs" / "kuberay.yaml").read_text(encoding="utf-8"))
+    assert set(tags) == {version}
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == version
+
+
 def test_kuberay_page_is_a_cluster_of_three_groups() -> None:
     cluster = yaml.safe_load((ROOT / "docs" / "kuberay.yaml").read_text(encoding="utf-8"))
     (pinned,) = re.findall(r"^ray==(.+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.M)

@@ -142,7 +142,7 @@ def _column(name: str, cells: list[str]) -> _Column:
 
 
 def _faults(column: _Column, place: int, rules: ColumnRules, nodes: Sequence[str]) -> list[tuple[int, int, str]]:
-    """(row, column, sentence) of each cell that the rules do not allow."""
+    """(row, column, sentence) of each cell that the rules do not allow; of those that one word would allow, the first."""
     wrong = column.empty if rules.empty == "refuse" else np.zeros(column.empty.shape, dtype=bool)
     if column.kind == "number" or (column.kind == "text" and rules.text == "refuse"):
         wrong = wrong | (np.isnan(column.values) & ~column.empty)
@@ -150,12 +150,19 @@ def _faults(column: _Column, place: int, rules: ColumnRules, nodes: Sequence[str
         True: "finite numbers, or empty: missing",
         False: "finite numbers, or text: one-hot" if column.kind == "text" else "finite numbers",
     }
+    choice = wrong & (column.empty | (column.kind == "text"))  # what one word allows is said once for the column
+    told = wrong & ~choice
+    alike = {emptiness: np.flatnonzero(choice & (column.empty == emptiness)) for emptiness in (True, False)}
+    for rows in alike.values():
+        told[rows[:1]] = True
     found = []
-    for row in np.flatnonzero(wrong).tolist():
+    for row in np.flatnonzero(told).tolist():
         cell = column.cells[row]
         shown = repr(cell) if cell else "an empty cell"
         what = f"column {place + 2}{_called(column.name, place)} of node {nodes[row]!r} is {shown}"
-        found.append((row, place, f"{what}; allowed: {remedy[not cell]}"))
+        further = len(alike[not cell]) - 1
+        also = f" (and {further:,} further cells of this column)" if choice[row] and further else ""
+        found.append((row, place, f"{what}; allowed: {remedy[not cell]}{also}"))
     return found
 
 

@@ -76,6 +76,7 @@ class Given:
     """What one client gave. rows: node id → row. cleaned: its edges, and what was cleaned away.
 
     split: row → part, where it brought masks. between: its side of the edges between clients.
+    more_columns: of its edges, which nobody reads.
     """
 
     part: structure.Part
@@ -83,6 +84,7 @@ class Given:
     cleaned: Cleaned
     split: dict[int, str] = field(default_factory=dict)
     between: named_tables.Own = named_tables.NOTHING
+    more_columns: int = 0
 
 
 def load(path: Path, rules: EdgeRules) -> Graph:
@@ -121,7 +123,7 @@ def load(path: Path, rules: EdgeRules) -> Graph:
     detail = (
         f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
         f"{crossing}, {graph.num_features} features, {graph.num_classes} classes "
-        f"({_numbered(structure.class_names([g.part for g in given]))}){_cleaned([g.cleaned for g in given])}"
+        f"({_numbered(structure.class_names([g.part for g in given]))}){_remarks(given, graph)}"
     )
     split, provenance = _joined_split(given, starts, path, names), Provenance("own", "; ".join((detail, *seen)), checksums)
     scales = own_scales(graph.features, columns)
@@ -194,10 +196,11 @@ def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
         return content, str(file)
 
     rows, set_rows, columns, column_names, values = named_tables.named_features(*text("features"))
-    one, two, _ = tables.edge_lines(*text("edges"), rows)
+    one, two, more = tables.edge_lines(*text("edges"), rows)
     words = np.array([label_text(word) or "" for word in tables.label_words(*text("labels"), rows)])
     cleaned = undirected(one, two, len(rows))
-    return Given(structure.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values), rows, cleaned)
+    part = structure.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values)
+    return Given(part, rows, cleaned, more_columns=more)
 
 
 def _whole(raw: RawFiles, name: str, kind: str) -> Given:
@@ -260,10 +263,12 @@ def _numbered(names: Sequence[str]) -> str:
     return ", ".join(told) + (", …" if len(names) > MOST_NAMED else "")
 
 
-def _cleaned(given: Sequence[Cleaned]) -> str:
-    """What was done to the clients' own edges, counted; "" where nothing was."""
-    told = changes_of(given)
-    return f"; further columns of edges (weights, times) are not read, {told[0]}" if told else ""
+def _remarks(given: Sequence[Given], graph: Graph) -> str:
+    """Who has no label, what is not read, and what was done to the clients' own edges; "" where there is nothing to say."""
+    missing = int((graph.labels < 0).sum())
+    told = [f"{missing} of {graph.num_nodes} nodes have no label (None, NaN, −1, empty)"] if missing else []
+    told += ["further columns of edges (weights, times) are not read"] if any(g.more_columns for g in given) else []
+    return "".join(f"; {one}" for one in (*told, *changes_of([g.cleaned for g in given])))
 
 
 def _joined_split(given: Sequence[Given], starts: np.ndarray, path: Path, names: Sequence[str]) -> tuple[Masks, ...]:

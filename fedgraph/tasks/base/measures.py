@@ -64,11 +64,12 @@ def calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
 
 
 def too_few(truth: np.ndarray) -> tuple[str, ...]:
-    """A sentence where a test set is too small for its accuracy to mean anything. truth: int64 [n], −1 does not count."""
+    """A sentence where a test set is too small for its accuracy to mean anything: two standard errors of a half.
+    truth: int64 [n], −1 does not count."""
     number = int((truth >= 0).sum())
     if number >= FEWEST:
         return ()
-    return (f"Accuracy is measured on {number} test nodes only: chance alone moves it by ± {0.5 / number**0.5:.2f}.",)
+    return (f"Accuracy is measured on {number} test nodes only: chance alone moves it by up to ± {1 / number**0.5:.2f}.",)
 
 
 def measures(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:

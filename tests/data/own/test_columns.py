@@ -54,12 +54,23 @@ def test_all_faults_of_a_file_come_at_once_and_name_the_column(tmp_path: Path) -
     with pytest.raises(DataError) as caught:
         data.load("own/csv", path=people(tmp_path))
     lines = str(caught.value).splitlines()
-    assert len(lines) == 5, "three cities, one age, one empty city: each its line"
+    assert len(lines) == 3, "texts of city, an empty city, an empty age: one word allows each of them"
+    assert lines[0].endswith("(and 2 further cells of this column)")
     assert "features.csv:2: column 5 (city) of node 'ada' is 'Rome'; allowed: finite numbers, or text: one-hot" in lines[0]
     assert any(
         "features.csv:4: column 2 (age) of node 'cy' is an empty cell; allowed: finite numbers, or empty: missing" in x
         for x in lines
     )
+
+
+def test_a_column_of_texts_hides_no_other_fault() -> None:
+    rows = [["Rome", "1.5"] for _ in range(98)] + [["Oslo", "x"]]
+    with pytest.raises(DataError) as caught:
+        read(rows, ("city", "age"))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 2
+    assert "(and 98 further cells of this column)" in lines[0]
+    assert "column 3 (age)" in lines[1]
 
 
 def test_many_faults_are_counted() -> None:

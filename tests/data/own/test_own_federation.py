@@ -190,6 +190,22 @@ def test_an_edge_that_one_client_lists_twice_is_listed_at_one_end(two: Path) -> 
     assert "1 of them between clients (1 listed at one end only)" in load(two).provenance.detail
 
 
+def test_further_columns_of_edges_are_named_where_there_are_some_and_only_there(two: Path) -> None:
+    write(two, "north", edges="source,target\na,b\nb,a\na,a\n")
+    assert "not read" not in load(two).provenance.detail
+    write(two, "north", edges="source,target,amount\na,b,9.5\nb,a,9.5\n")
+    assert "; further columns of edges (weights, times) are not read" in load(two).provenance.detail
+
+
+def test_missing_labels_of_all_clients_are_counted(two: Path) -> None:
+    there = load(two)
+    missing = int((there.labels < 0).sum())
+    assert (f"; {missing} of {there.num_nodes} nodes have no label" in there.provenance.detail) == (missing > 0)
+    write(two, "north", labels="id,label\n")
+    fewer = load(two)
+    assert f"; {(fewer.labels < 0).sum()} of {fewer.num_nodes} nodes have no label" in fewer.provenance.detail
+
+
 def test_what_is_cleaned_away_is_counted(two: Path) -> None:
     """Directed payments with an amount and a time: there and back, one of them twice, and one to itself."""
     lines = "source,target,amount,time\na,b,9.5,2024-01-01\nb,a,1,2024-01-02\na,b,7,2024-01-03\nc,c,1,2024-01-04\nb,c,2,x\n"
