@@ -172,11 +172,16 @@ def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int,
 def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
     """What is said in the place of a best row, where nothing can be concluded: which numbers the rows have that keep an ε."""
     unit, budget = found[0].unit, found[0].budget
-    means = [s.mean for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget)]
-    if not means:
+    able = sorted((s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget)), key=lambda s: s.mean)
+    if not able:
         return "no row keeps it"
-    low, high = f"{min(means):.2f}", f"{max(means):.2f}"
-    return f"no row is named, for the reason above; what keeps it has {low}" + (f" to {high}" if low != high else "")
+    low, high = f"{able[0].mean:.2f}", f"{able[-1].mean:.2f}"
+    named = f"no row is named, for the reason above; what keeps it has {low}" + (f" to {high}" if low != high else "")
+    tested = [(s.mean, n) for s in (able[0], able[-1]) if s.metric == "accuracy" and (n := chance.num_tested(s.row))]
+    if len(tested) < 2:
+        return named
+    least, most = chance.wilson(*tested[0])[0], chance.wilson(*tested[1])[1]
+    return f"{named}, and by chance alone anything from {least:.2f} to {most:.2f}"
 
 
 def name_ceiling(top: Score, found: Sequence[Best], here: Sequence[Score]) -> str:

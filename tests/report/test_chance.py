@@ -50,7 +50,8 @@ def test_where_nothing_can_be_concluded_no_row_is_named() -> None:
     rows = [graded("one", np.ones(7, bool)), graded("two", np.arange(7) % 2 > 0)]
     answered = answer.find_answer(report_rows.group_rows(rows))
     text = " ".join(answered.sentences)
-    assert "what keeps it has 0.43 to 1.00" in text
+    low, high = chance.wilson(3 / 7, 7)[0], chance.wilson(1.0, 7)[1]
+    assert f"what keeps it has 0.43 to 1.00, and by chance alone anything from {low:.2f} to {high:.2f}" in text
     assert not any(word in text for word in ("reaches", "one has", "two has", "Within two standard errors"))
     (card,) = first_screen.make_cards(answered)
     assert (card.use, card.prices) == ((), ())
