@@ -26,6 +26,7 @@ LEFT_OUT = 3  # clients of a federation that are left out in turn, from the smal
 COMPARED = (400, 300, 200, 100, 60)  # graphs that are compared pair by pair, from the dearest draft to the cheapest
 PAIRWISE = ("compared", "clusters")  # tasks whose work grows with the pairs
 FOLDS = 5
+QUICK_CEILING = 50_000  # people; of more, the row without privacy takes most of --quick: 86 s for 200,000 (2026-11)
 
 Rows = Sequence[tuple[str, Draft]]  # method, row
 
@@ -92,7 +93,9 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
     data, size, trust = wanted.data, wanted.size, [t.value for t in wanted.trust[: wanted.size.trust]]
     many = data.collection is not None
     rows = [(n, d) for n, d in offered_rows(wanted) if many or size.spare or not d.spare]
-    quick = [(_entry(n, d, trust[0], len(d.cheaper)) | dict(d.quick), d.comment) for n, d in rows if many or not d.spare]
+    short = not many and not wanted.links and data.people > QUICK_CEILING
+    brief = [(n, d) for n, d in rows if many or not (d.spare or (short and d.compared))]
+    quick = [(_entry(n, d, trust[0], len(d.cheaper)) | dict(d.quick), d.comment) for n, d in brief]
     finite = [e for e in wanted.epsilons if math.isfinite(e)]
     return {
         "trust": trust,
@@ -100,6 +103,9 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
         "quick_budgets": _numbers([max(finite, default=math.inf)]),
         "rows": _as_yaml([(_entry(n, d, trust[0], size.cheaper), d.comment) for n, d in rows]),
         "quick_rows": _as_yaml(quick, 4),
+        "quick_without": "; what the data give without privacy is left out, for it takes most of the time here"
+        if short
+        else "",
         "tasks": range((3 if size.spare else 2) if many else 1),
         "dealt": "natural" if data.owners or data.federation else f"uniform, clients: {wanted.clients or 10}",
         "whole": f"{wanted.title}{WHOLE}",
