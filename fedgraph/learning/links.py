@@ -3,8 +3,8 @@
 A pair is an int64 row (u, v) with u < v. An undirected edge is one pair. It is scored by what released rows of both nodes say
 (similarities, a discriminant), or in clear by heuristics or an encoder (``fit_encoder``).
 
-**Encoder.** A graph convolutional encoder for links, without privacy: GCN layers, inner products, negatives drawn in every
-step.
+**Encoder.** A graph convolutional encoder for links, without privacy: GCN or GraphSAGE layers, inner products, negatives drawn
+in every step.
 
 Reference: Kipf & Welling, *Variational Graph Auto-Encoders*, 2016 (its encoder without variation), with the training that the
 Open Graph Benchmark uses for links (random negatives, binary cross-entropy).
@@ -244,18 +244,19 @@ def heuristic_scores(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> n
 UNITS, STEPS, RATE = 64, 150, 0.01  # tried on Cora and CiteSeer without privacy; 300 steps and 128 units gain nothing there
 
 
-def _network(width: int) -> torch.nn.Module:
+def _network(model: str, width: int) -> torch.nn.Module:
     """Two layers, [n, width] → [n, 64]."""
-    from torch_geometric.nn import GCNConv, Sequential  # not before it is used: every run lists all methods
+    from torch_geometric.nn import GCNConv, SAGEConv, Sequential  # not before it is used: every run lists all methods
 
-    layers = [(GCNConv(width, UNITS), "x, edges -> x"), torch.nn.ReLU(), (GCNConv(UNITS, UNITS), "x, edges -> x")]
+    layer = SAGEConv if model == "sage" else GCNConv
+    layers = [(layer(width, UNITS), "x, edges -> x"), torch.nn.ReLU(), (layer(UNITS, UNITS), "x, edges -> x")]
     found: torch.nn.Module = Sequential("x, edges", layers)
     return found
 
 
-def fit_encoder(graph: Graph, seed: int) -> np.ndarray:
-    """float32 [n, 64], rows whose inner products score pairs; trained on the graph's own edges. Without features a node's row
-    is random.
+def fit_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
+    """float32 [n, 64], rows of a "gcn" or "sage" encoder whose inner products score pairs; trained on the graph's own edges.
+    Without features a node's row is random.
     """
     rng = np.random.default_rng(seed)
     pairs = edges_of(graph.adjacency)
@@ -265,7 +266,7 @@ def fit_encoder(graph: Graph, seed: int) -> np.ndarray:
     x = torch.nn.functional.normalize(torch.tensor(np.asarray(dense, dtype=np.float32), device=device()), dim=1)
     with torch.random.fork_rng(devices=[]):
         seed_torch(int(rng.integers(2**31)))
-        network = _network(x.shape[1]).to(device())
+        network = _network(model, x.shape[1]).to(device())
     optimiser = torch.optim.Adam(network.parameters(), lr=RATE, weight_decay=5e-4)
     for _ in range(STEPS if len(pairs) else 0):
         rows = network(x, edges)

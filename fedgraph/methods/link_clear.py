@@ -29,7 +29,7 @@ REFERENCE = base.bibtex("liben2007link")
 class Params(Settings):
     """Settings of ``link_clear``."""
 
-    model: Literal["adamic-adar", "common", "resource", "preferential", "gcn"] = Field(
+    model: Literal["adamic-adar", "common", "resource", "preferential", "gcn", "sage"] = Field(
         "adamic-adar", description="shared neighbours weighed by 1/log degree, by 1, by 1/degree; degrees; or a trained encoder"
     )
 
@@ -87,7 +87,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
     """The union of all edges, and the encoder if it is asked for."""
     every = np.concatenate([np.asarray(each, dtype=np.int64) for each in inbox.each["edges"]])
     graph = replace(plan.made.attributes, adjacency=links.adjacency_of(every, plan.facts.sizes.num_nodes))
-    rows = links.fit_encoder(graph, state.memory.seed) if plan.params.model == "gcn" else None
+    rows = links.fit_encoder(graph, state.memory.seed, plan.params.model) if plan.params.model in {"gcn", "sage"} else None
     return base.State({}, replace(state.memory, graph=graph, rows=rows))
 
 

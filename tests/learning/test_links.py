@@ -94,9 +94,10 @@ def test_a_pairs_own_edge_is_not_counted() -> None:
     assert abs(found[0, 0] - rows[0].astype(float) @ rows[1].astype(float)) < 1e-6, "hops 1·1, not 0·1, which would be 1"
 
 
-def test_the_encoder_learns_and_repeats(library: Graph) -> None:
-    rows = links.fit_encoder(library, 0)
-    assert np.array_equal(rows, links.fit_encoder(library, 0))
+@pytest.mark.parametrize("model", ["gcn", "sage"])
+def test_the_encoder_learns_and_repeats(library: Graph, model: str) -> None:
+    rows = links.fit_encoder(library, 0, model)
+    assert np.array_equal(rows, links.fit_encoder(library, 0, model))
     edges = links.edges_of(library.adjacency)
     against = links.random_pairs(library.num_nodes, 500, np.random.default_rng(0), library.adjacency)
     score = [np.einsum("ij,ij->i", rows[p[:, 0]], rows[p[:, 1]]) for p in (edges, against)]
