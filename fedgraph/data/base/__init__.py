@@ -31,7 +31,7 @@ from fedgraph.types import Graph, GraphCollection
 
 Model = TypeVar("Model", bound=BaseModel)
 
-MOST_NAMED = 8  # of one family, in a message
+MOST_NAMED = 5  # of one family, in a message
 
 
 # of a data set: the facts of a published one, the counts of a shipped one, or the model of the parameters of another
