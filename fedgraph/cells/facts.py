@@ -199,10 +199,14 @@ class NodeClassificationFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class LinkPredictionFacts(Facts):
-    """tested: hidden edges that were asked for. negatives: pairs without an edge that were asked beside them."""
+    """tested: hidden edges that were asked for. negatives: pairs without an edge that were asked beside them.
+
+    cut_edges_shared: whether both ends know an edge between clients.
+    """
 
     kind: str = "link_prediction"
     negatives: int = 0
+    cut_edges_shared: bool = False
 
 
 @dataclass(frozen=True)

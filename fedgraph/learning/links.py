@@ -22,7 +22,7 @@ from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import device, seed_torch
 from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.learning.sampling import hashed_keys
-from fedgraph.types import Graph
+from fedgraph.types import Graph, Subgraph
 
 HITS = (20, 50, 100)  # K of Hits@K (Hu et al. 2020, Open Graph Benchmark)
 RANKED = 1000  # the first so many negatives rank a positive for MRR, as in ogbl-citation2
@@ -33,6 +33,14 @@ def edges_of(adjacency: sp.csr_array) -> np.ndarray:
     upper = sp.triu(adjacency, 1).tocoo()
     pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def known_pairs(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
+    """(int64 [m, 2], the edges among a client's nodes; int64 [k, 2], those that lead to nodes of others), by global ids."""
+    own, nodes = edges_of(subgraph.graph.adjacency), subgraph.nodes
+    cut = np.zeros((0, 2), dtype=np.int64) if subgraph.cut is None else subgraph.cut
+    away = np.sort(np.column_stack([nodes[cut[:, 0]], cut[:, 1]]), axis=1).astype(np.int64)
+    return nodes[own] if len(own) else own, away
 
 
 def adjacency_of(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:

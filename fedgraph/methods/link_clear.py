@@ -74,9 +74,8 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
-    """int64 [m, 2], the client's edges by global ids."""
-    own = links.edges_of(subgraph.graph.adjacency)
-    return np.asarray(subgraph.nodes[own] if len(own) else own)
+    """int64 [m, 2], the client's edges by global ids, with those to nodes of others where it knows them."""
+    return np.concatenate(links.known_pairs(subgraph))
 
 
 def client(plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:

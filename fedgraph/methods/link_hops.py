@@ -29,7 +29,7 @@ from pydantic import Field, model_validator
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning import links
-from fedgraph.learning.propagation.aggregation import hop, placed, require_simple
+from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, with_cut
 from fedgraph.methods import base
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate
@@ -76,10 +76,14 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's edges: CSR [n_i, n_i] of those that are summed over, and int64 [m, 2] (global ids) of those that supervise."""
+    """A client's edges. adjacency: CSR of those that are summed over, [n_i, n_i], or [n_i, num_nodes] with those that leave it.
+
+    supervision: int64 [m, 2], global ids of those that supervise. shares: float64 [m], how much of each this client counts.
+    """
 
     adjacency: sp.csr_array
     supervision: np.ndarray
+    shares: np.ndarray
     nodes: np.ndarray
 
 
@@ -108,7 +112,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         raise ScenarioError("link_hops with hops: 0 reads features, and these data have none: write hops: 1 or more")
     noise: tuple[tuple[Mechanism, Event], ...] = ((Disclose("no noise was asked for"), Unprotected("no noise")),) * 2
     min_clients = 1
-    relation = Relation.EDGE_UNDIRECTED
+    relation, per_end = Relation.EDGE_UNDIRECTED, facts.membership.cut_edges_shared
+    ends = math.sqrt(2) if per_end else 1.0
     if budget.private:
         whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
         share = params.supervision_share if params.hops else 1.0
@@ -116,9 +121,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         sum_multiplier = whole / math.sqrt(share)
         delta2 = neighbour_sums.sensitivity(relation)
         sum_std, min_clients = base.gradient_std(sum_multiplier, CLIP, facts)
-        noise = ((GaussianNoise(sum_std), Gaussian(sum_multiplier)),) * 2
+        noise = ((GaussianNoise(sum_std), Gaussian(ends * sum_multiplier)),) * 2
         if params.hops:
-            noise = ((GaussianNoise(base.gradient_std(hop_multiplier, delta2, facts)[0]), Gaussian(hop_multiplier)), noise[1])
+            hop_std = base.gradient_std(hop_multiplier, delta2, facts)[0]
+            noise = ((GaussianNoise(hop_std), Gaussian(ends * hop_multiplier)), noise[1])
     n, rounds = facts.sizes.num_nodes, params.hops
     releases = (PlannedRelease("aggregate", NeighbourSums(n), *noise[0], range(rounds)),) if rounds else ()
     last = PlannedRelease("supervision", EdgeRows(CLIP, max(1, n * (n - 1) // 2)), *noise[1], range(rounds, rounds + 1))
@@ -129,7 +135,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         method="link_hops",
         params=params,
         facts=facts,
-        guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False),
+        guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=per_end),
         schedule=base.Schedule(rounds=rounds + 1, releases=(*releases, last), min_clients=min_clients),
         made=Made(np.concatenate(parts, axis=1), split, key),
     )
@@ -140,15 +146,18 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's edges by the public coins of their pairs."""
+    """The client's edges by the public coins of their pairs; of an edge to another client's node it counts one half."""
     require_simple(subgraph.graph.adjacency)
-    own = links.edges_of(subgraph.graph.adjacency)
-    ids = subgraph.nodes[own] if len(own) else own
-    supervises = links.pair_coins(ids, plan.made.key) < plan.params.supervision
-    kept = own if not plan.params.hops else own[~supervises]
-    return Work(
-        links.adjacency_of(kept, subgraph.graph.num_nodes), ids[supervises] if plan.params.hops else ids, subgraph.nodes
-    )
+    nodes, own = subgraph.nodes, links.edges_of(subgraph.graph.adjacency)
+    inner, away = links.known_pairs(subgraph)
+    everything = not plan.params.hops
+    teach, teach_away = (everything | (links.pair_coins(p, plan.made.key) < plan.params.supervision) for p in (inner, away))
+    adjacency = links.adjacency_of(own[~teach], nodes.size)
+    if subgraph.cut is not None:
+        adjacency = with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.sizes.num_nodes)
+    supervision = np.concatenate([inner[teach], away[teach_away]])
+    shares = np.concatenate([np.ones(int(teach.sum())), np.full(int(teach_away.sum()), 0.5)])
+    return Work(adjacency, supervision, shares, nodes)
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
@@ -157,17 +166,17 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
         return {"supervision": desk.release("supervision", lambda: _supervised(plan, work, model))}
 
     def aggregate() -> np.ndarray:
-        sums = hop(work.adjacency, model["rows"][work.nodes, -plan.made.public.shape[1] :])
-        whole = plan.facts.sizes.num_nodes
+        rows, whole = model["rows"][:, -plan.made.public.shape[1] :], plan.facts.sizes.num_nodes
+        sums = hop(work.adjacency, rows if work.adjacency.shape[1] == whole else rows[work.nodes])
         return placed([sums], [work.nodes], whole) if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else sums
 
     return {"aggregate": desk.release("aggregate", aggregate)}
 
 
 def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
-    """[m, 1 + d]: a 1 and what released rows say, of each supervision edge."""
+    """[m, 1 + d]: a 1 and what released rows say, of each supervision edge, times the share of it that the client counts."""
     known = _known(plan, model, work.supervision)
-    return np.concatenate([np.ones((len(known), 1)), known], axis=1)
+    return np.concatenate([np.ones((len(known), 1)), known], axis=1) * work.shares[:, None]
 
 
 def _blocks(plan: Planned, rows: np.ndarray) -> links.Blocks:

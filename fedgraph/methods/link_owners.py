@@ -97,17 +97,23 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if attributes is None or not attributes.num_features:
         raise ScenarioError("link_owners learns from public features, and there are none here: use it in task: link_prediction")
     n, entity = facts.sizes.num_nodes, params.unit == "entity"
+    if facts.membership.cut_edges_shared and params.learns:
+        raise ScenarioError(
+            "link_owners protects all ties of one person, and an edge between clients is a tie of people at both: with them a "
+            "person would be at several clients, which nobody has priced. Write cut_edges: dropped, or method: link_hops"
+        )
     rows = links.public_rows(attributes.features, COSINE, n)
     few = links.public_rows(attributes.features, params.width, n) if params.width else rows[:, :0]
     few = few[:, : params.width]
     scale = links.Scale.of_random(_raw(rows, few, _random(n, n)))
     bound = OwnedRows(params.limit, 1 + scale.centre.size)
-    relation = Relation.ENTITY_LINKS if entity else Relation.NODE_LINKS
+    owned = Relation.ENTITY_LINKS if entity else Relation.NODE_LINKS
+    relation = Relation.EDGE_UNDIRECTED if facts.membership.cut_edges_shared else owned  # then no edge is read
     noise: tuple[Mechanism, Event] = (Disclose("no noise was asked for"), Unprotected("no noise"))
     min_clients, whole = 1, 0.0
     if budget.private:
         multiplier = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
-        change = bound.sensitivity_l2(relation) * (_holders(facts) if entity else 1.0)
+        change = bound.sensitivity_l2(owned) * (_holders(facts) if entity else 1.0)
         std, min_clients = base.gradient_std(multiplier, change, facts)
         noise, whole = (GaussianNoise(std), Gaussian(multiplier)), std * math.sqrt(facts.sizes.num_clients)
     releases = (PlannedRelease("sum", bound, *noise, range(1)),) if params.learns else ()

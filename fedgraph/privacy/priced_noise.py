@@ -23,7 +23,7 @@ from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
-from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, L2Ball, Rows, SimplexRows, sensitivity_l2
+from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, EdgeRows, L2Ball, Rows, SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Protection, Relation, Unit
 
 ROUNDING = 1e-9  # of a standard deviation or an ε
@@ -101,6 +101,8 @@ def least_change(place: Place, relation: Relation) -> float:
         if bound.cap is not None:
             return bound.cap.sensitivity_l2(relation.replaces)
         return neighbour_sums.sensitivity(relation, promised, rows_released=False)
+    if isinstance(bound, EdgeRows) and place.per_end:
+        return bound.clip / math.sqrt(2)  # an inner edge, both of whose ends are at one client, moves it by the clip
     if isinstance(bound, owned_rows.OwnedRows):
         return bound.sensitivity_l2(relation)
     if isinstance(bound, private_counts.MeetingCounts):

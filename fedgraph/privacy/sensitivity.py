@@ -135,7 +135,8 @@ class EdgeRows(Rows):
     """``Rows`` with one row for each edge: an undirected edge is one row, so that an edge more or less changes the sum by
     ``clip``.
 
-    What a row says must follow from its edge's two ends and from released or public values, never from other edges.
+    What a row says must follow from its edge's two ends and from released or public values, never from other edges. Of an edge
+    that two clients know, each counts at most 1/√2 of its row: then one end is priced at Δ₂ = ``clip`` / √2.
     """
 
 

@@ -2,12 +2,13 @@
 
 Edges are split at random: most are held by the clients, the rest are hidden and asked for beside pairs that are no edges (Hu et
 al. 2020). Node ids and features are public, so the unit is one edge. ``trust`` says who holds the nodes and who is trusted, as
-in node classification; a client knows the edges among its own nodes, and edges between clients are known to nobody.
+in node classification; a client knows the edges among its own nodes. Edges between clients are known to nobody, or
+(``cut_edges: protected``, one edge private) at both ends.
 """
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -19,6 +20,7 @@ from fedgraph.documents.settings import Settings, Spec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods.base import Budget, Plan, kinds
+from fedgraph.partition import base
 from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, entries_of, grid, training
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.offers import Nested, of_method
@@ -42,6 +44,9 @@ class Params(Settings):
     )
     epsilons: grid.Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
     delta: float = Field(1e-6, gt=0, lt=1, description="δ of every guarantee; below one over the edges")
+    cut_edges: Literal["dropped", "protected"] = Field(
+        "dropped", description="edges between clients: dropped; or, where one edge is private, used and protected at both ends"
+    )
     test_share: float = Field(0.1, gt=0, lt=1, description="share of the edges that are hidden and asked for")
     negatives: int = Field(10_000, ge=1, description="pairs without an edge that are asked beside them")
     attack: whole_run.Attack | None = Field(None, description="attacks by name on what predictions show; canaries: 0")
@@ -104,6 +109,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             clients=world.partition.num_clients,
             partition=world.partition.description,
             cut_edges=world.partition.num_cut_edges,
+            cut_edges_shared=made.facts.membership.cut_edges_shared,
             rounds=made.schedule.rounds,
             public=world.setting.public,
             protocol=GIVEN,
@@ -165,18 +171,20 @@ def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setti
 def _key(params: Params, cell: Cell) -> Hashable:
     """Who holds which node: worlds that are trusted differently hold the same."""
     dealt = None if cell.world.kind is Kind.WHOLE else tuple(sorted((k, repr(v)) for k, v in params.partition.items()))
-    return (GIVEN, cell.dataset, params.test_share, cell.world.kind, dealt, cell.seed)
+    return (GIVEN, cell.dataset, params.test_share, cell.world.kind, dealt, params.cut_edges, cell.seed)
 
 
 def _world(params: Params, cell: Cell, context: Context) -> DealtWorld:
     setting = _split(params, cell.seed, context)[0]
+    shared = params.cut_edges if cell.world.kind is Kind.TOGETHER else "dropped"
 
     def make() -> Partition:
         if cell.world.kind is Kind.WHOLE:
             return one_client(setting.held, "one curator")
-        return training.disjoint_clients(setting.held, params.partition, cell, context)
+        found = training.disjoint_clients(setting.held, params.partition, cell, context)
+        return found if shared == "dropped" else base.with_cut_edges(setting.held, found)
 
-    return DealtWorld(cell.world, setting, context.cached(("partition", _key(params, cell)), make), "dropped", 1)
+    return DealtWorld(cell.world, setting, context.cached(("partition", _key(params, cell)), make), shared, 1)
 
 
 TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, alone=alone)
