@@ -134,15 +134,36 @@ class SentBytes:
     partial: PartialRounds | None = None
 
 
+@dataclass(frozen=True)
+class ClientResult:
+    """What one client, or everybody (``all``), reaches by one way of taking part.
+
+    nodes: that it holds. tested: of whose answer is known. sought: of these, how many are of the class that is looked for.
+    metrics: empty where nothing was tested. epsilon: of its dearest unit. toward: from whom that ε protects. right: which of
+    the tested were answered rightly (``pack_right``).
+    """
+
+    participation: str
+    client: str
+    nodes: int
+    tested: int
+    metrics: Mapping[str, float]
+    epsilon: float
+    toward: str
+    sought: int = 0
+    right: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """What any task may say of a cell.
 
     one: what one node of the data is (``types.Names``). clients: how many hold the data. train_nodes: how many people
-    trained, 0 where nobody is counted. partition: how the data were dealt. cut_edges: edges between clients. public: what
-    is public, None where that is no question. protocol, split: of the nodes. broken_promise: what the data break of an
-    assumption. tested: of how many nodes or graphs the answer was checked. least_class: how many the smallest class has.
-    right: which of the tested were answered rightly (``pack_right``). attack, named: of attacks on this cell. kind: names
+    trained, 0 where nobody is counted. partition: how the data were dealt. cut_edges: edges between clients;
+    cut_edges_shared: whether both ends know one. public: what is public, None where that is no question. protocol, split: of
+    the nodes. broken_promise: what the data break of an assumption. tested: of how many nodes or graphs the answer was checked.
+    least_class: how many the smallest class has. right: which of the tested were answered rightly (``pack_right``). attack,
+    named: of attacks on this cell. results: one for each way of taking part and client, where owners are compared. kind: names
     the record in a file.
     """
 
@@ -152,6 +173,7 @@ class Facts:
     train_nodes: int = 0
     partition: str = ""
     cut_edges: int | None = None
+    cut_edges_shared: bool = False
     rounds: int = 0
     public: str | None = None
     protocol: str = ""
@@ -162,6 +184,7 @@ class Facts:
     right: str = ""
     attack: CanaryAttack | None = None
     named: NamedAttacks | None = None
+    results: tuple[ClientResult, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -185,13 +208,9 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeClassificationFacts(Facts):
-    """cut_edges_shared: whether both ends know an edge between clients. curve: (round, test accuracy) of the kept rounds.
-
-    choice: of settings, where the row chooses them.
-    """
+    """curve: (round, test accuracy) of the kept rounds. choice: of settings, where the row chooses them."""
 
     kind: str = "node_classification"
-    cut_edges_shared: bool = False
     curve: tuple[tuple[int, float], ...] = ()
     sent: SentBytes | None = None
     choice: Choice | None = None
@@ -199,43 +218,17 @@ class NodeClassificationFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class LinkPredictionFacts(Facts):
-    """tested: hidden edges that were asked for. negatives: pairs without an edge that were asked beside them.
-
-    cut_edges_shared: whether both ends know an edge between clients.
-    """
+    """tested: hidden edges that were asked for. negatives: pairs without an edge that were asked beside them."""
 
     kind: str = "link_prediction"
     negatives: int = 0
-    cut_edges_shared: bool = False
-
-
-@dataclass(frozen=True)
-class ClientResult:
-    """What one client, or everybody (``all``), reaches by one way of taking part.
-
-    nodes: that it holds. tested: of whose answer is known. sought: of these, how many are of the class that is looked for.
-    metrics: empty where nothing was tested. epsilon: of its dearest unit. toward: from whom that ε protects. right: which of
-    the tested were answered rightly (``pack_right``).
-    """
-
-    participation: str
-    client: str
-    nodes: int
-    tested: int
-    metrics: Mapping[str, float]
-    epsilon: float
-    toward: str
-    sought: int = 0
-    right: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParticipationFacts(Facts):
-    """results: one for each participation and client."""
+    """What joining is worth: of every client, in ``results``."""
 
     kind: str = "participation"
-    results: tuple[ClientResult, ...] = ()
-    cut_edges_shared: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,6 @@ from enum import Enum
 from pydantic import TypeAdapter
 
 from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import ParticipationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import chance
 from fedgraph.report.report_rows import rounded_up
@@ -227,11 +226,11 @@ class _Asked:
 def read_choices(records: Records, metric: str | None = None) -> Choices:
     """Every record of every cell. metric: what is compared (default: the first of ``METRICS`` that was measured)."""
     entries = records.entries
-    every = [r for e in entries for r in e.facts_as(ParticipationFacts).results]
+    every = [r for e in entries for r in e.facts.results]
     metric = metric or next((m for m in METRICS if any(m in r.metrics for r in every)), RIGHT)
     clients: dict[str, int] = {}
     for entry in entries:
-        for record in entry.facts_as(ParticipationFacts).results:
+        for record in entry.facts.results:
             if record.client != ALL:
                 clients[record.client] = max(clients.get(record.client, 0), int(record.nodes))
     protections = [e.protection for e in entries if e.protection]
@@ -251,7 +250,7 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
     )
     _count(found, entries)
     for entry in entries:
-        for record in entry.facts_as(ParticipationFacts).results:
+        for record in entry.facts.results:
             choice = choice_of(entry.world, record.participation)
             key = (name_learner(entry), entry.epsilon, choice, record.client)
             found.prices[key] = max(found.prices.get(key, 0.0), record.epsilon)
@@ -269,7 +268,7 @@ def _count(found: Choices, entries: Sequence[Entry]) -> None:
     shares: dict[tuple[str, int], float] = {}
     most: dict[tuple[str, int], float] = {}
     for entry in entries:
-        for record in entry.facts_as(ParticipationFacts).results:
+        for record in entry.facts.results:
             key, metrics = (str(record.client), entry.seed), record.metrics
             if "majority_share" in metrics:
                 shares[key] = float(metrics["majority_share"])

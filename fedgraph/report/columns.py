@@ -244,8 +244,9 @@ def numbers_of_cells(scenario: str, source: str, entries: Iterable[Entry]) -> li
     """
     found = []
     for e in entries:
-        own = e.facts.results if isinstance(e.facts, ParticipationFacts) else ()
-        for c in own or (ClientResult("all", "all", 0, 0, e.metrics, e.epsilon_provable, ""),):
+        whole = ClientResult("all", "all", 0, 0, e.metrics, e.epsilon_provable, "")
+        instead = isinstance(e.facts, ParticipationFacts) and e.facts.results  # what a cell says there is of everybody's record
+        for c in e.facts.results if instead else (whole, *e.facts.results):
             one = Number(Row((e,)), None, None, c.epsilon, e.status, c.participation, c.client, scenario, source)
             found += [replace(one, metric=metric, value=value) for metric, value in c.metrics.items()]
     return found

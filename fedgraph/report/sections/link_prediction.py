@@ -29,7 +29,7 @@ def build(records: Records, notice: str | None) -> Section:
     measured = {m: title for m, title in TITLES.items() if any(m in r.head.metrics for r in rows)}
     columns |= {title: functools.partial(mean_spread, metric=metric) for metric, title in measured.items()}
     apart = max((e.facts.cut_edges or 0 for e in records.entries), default=0)
-    shared = any(e.facts_as(LinkPredictionFacts).cut_edges_shared for e in records.entries)
+    shared = any(e.facts.cut_edges_shared for e in records.entries)
     known = "both ends know and protect" if shared else "nobody knows"
     lost = f"Up to {apart:,} edges lie between clients; in federated rows {known} them. " if apart else ""
     lines = []
