@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,6 +80,7 @@ def run(options: argparse.Namespace) -> int:
     from fedgraph.data.own.graph_folders import is_collection
     from fedgraph.scenario import draft
 
+    began = time.process_time()
     questions = _Questions(sys.stdin.isatty() and not options.yes)
     graph = options.graph or (
         None if options.federation else questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")
@@ -121,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.no_probe:
         from fedgraph.runs import probe
 
-        wanted = probe.fitted(wanted, bool(options.trust) or questions.asks)
+        wanted = probe.fitted(wanted, bool(options.trust) or questions.asks, began)
     write_new(out, draft.draft_yaml(wanted, out.parent).encode(), options.force)
     print(wanted.data.found)
     if wanted.fits:

@@ -40,6 +40,7 @@ WORK_TO_BEGIN = {"serial": 6.0, "ray": 24.0}  # processor seconds for the same, 
 LIBRARIES = 4.0  # processor seconds that reading the libraries takes where a start takes those of BEGIN
 ALL_OF_A_CORE = 0.95  # share of a core from which on a process was not held up
 FITS = 100.0  # seconds from the command to the answer, of the two minutes; the rest is for the draft itself
+WITH_DRAFT = 115.0  # seconds with those that the draft has taken, of a graph that takes long to read
 DRAFT_PROBE = 12.0  # seconds of processor time
 WORKERS = 2
 LEAST = 4  # settings of a comparison, from the dearest to the cheapest
@@ -220,8 +221,13 @@ def _named(what: str, kinds: Sequence[Kind]) -> list[str]:
     return [f"{what}: {', '.join(map(_words, kinds[:6]))}{more}."] if kinds else []
 
 
-def fitted(wanted: Wanted, fixed_trust: bool) -> Wanted:
-    """The same with the size that fits. fixed_trust: the person said whom to trust, so no level is left out."""
+def fitted(wanted: Wanted, fixed_trust: bool, began: float) -> Wanted:
+    """The same with the size that fits.
+
+    Args:
+        fixed_trust: the person said whom to trust, so no level is left out.
+        began: processor seconds of this process when the draft began.
+    """
     graph = wanted.data.graph
     if graph is None:
         return wanted
@@ -229,6 +235,7 @@ def fitted(wanted: Wanted, fixed_trust: bool) -> Wanted:
         probed = _stages(replace(wanted, size=Size(seeds=1, cheaper=LEAST)), Path(folder), engine)
         tried = probe_kinds(probed, DRAFT_PROBE, time.process_time)
         costs = {(name, str(d.settings.get("label"))): [c for c, _ in d.cheaper] for name, d in draft.offered_rows(wanted)}
+        fits = min(FITS, WITH_DRAFT - (time.process_time() - began))
         for size in _sizes(len(wanted.trust), fixed_trust):
             asked = replace(wanted, size=size)
             now = {}
@@ -236,9 +243,9 @@ def fitted(wanted: Wanted, fixed_trust: bool) -> Wanted:
                 now[kind] = replace(one, seconds=one.seconds * _times(kind, size, costs, wanted.data.people))
             cells = [cell for stage in _stages(asked, Path(folder), engine) for cell in stage.cells]
             wall = wall_seconds(*seconds_of_cells(cells, now), "ray", WORKERS, WORKERS)
-            if wall <= FITS:
+            if wall <= fits:
                 break
-    few = "" if wall <= FITS else "; nothing smaller is left to write: fewer budgets or levels of trust are quicker"
+    few = "" if wall <= fits else "; nothing smaller is left to write: fewer budgets or levels of trust are quicker"
     return replace(asked, fits=f"{len(cells)} cells: about {span(wall)} on {WORKERS} quiet cores{few}")
 
 
