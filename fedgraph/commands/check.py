@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.scenario import shipped
 
 MOST_SECONDS = 86_400
@@ -34,4 +34,6 @@ def run(options: argparse.Namespace) -> int:
     for line in found.counts:
         print(f"  {line}")
     print(found.estimate)
+    if found.failing:
+        raise RuntimeFailure(f"{len(found.failing)} of the tried kinds of cells have no result: {'; '.join(found.failing)}")
     return 0

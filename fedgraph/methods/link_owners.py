@@ -157,9 +157,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     ids = subgraph.nodes[own] if len(own) else own
     owners = ids if owners is None else owners
     if not subgraph.graph.edge_owners and entity:
-        raise DataError(
-            f"{subgraph.graph.name}: no edge names an owner; unit: entity needs owners of edges, or write unit: node"
-        )
+        raise DataError(f"{subgraph.graph.name}: no edge names an owner")
     return np.concatenate([np.ones((len(own), 1)), plan.made.said_of(ids), owners], axis=1)
 
 

@@ -25,7 +25,7 @@ UNFINISHED = (
 
 @dataclass(frozen=True)
 class SavedRun:
-    """entries: finished cells as stored, in the order of results.json. title: of its scenario, or its name.
+    """entries: finished cells as stored, in the order of results.json. files: of each. title: of its scenario, or its name.
 
     notice: says which data were generated, and how many cells are done where some are missing; None where nothing is to say.
     """
@@ -35,6 +35,11 @@ class SavedRun:
     environment: Environment
     title: str
     notice: str | None
+    files: tuple[Path, ...]
+
+    def file_of(self, entry: Entry) -> Path:
+        """Where this very entry is stored."""
+        return next(file for file, kept in zip(self.files, self.entries, strict=True) if kept is entry)
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -81,10 +86,10 @@ def load_run(folder: Path) -> SavedRun:
     unfinished = len(cells) < told.cells
     if not unfinished:
         _require_rows(cells, listed["rows"], order)
-    entries = sorted(cells.values(), key=lambda e: (order.get(identity_of(e), len(order)), identity_of(e)))
-    done = UNFINISHED.format(len(entries), told.cells) if unfinished else None
-    notice = listed.get("notice") or told.notice
-    return SavedRun(folder, tuple(entries), told, title, " ".join(filter(None, (notice, done))) or None)
+    files = sorted(cells, key=lambda f: (order.get(identity_of(cells[f]), len(order)), identity_of(cells[f])))
+    done = UNFINISHED.format(len(files), told.cells) if unfinished else None
+    notice = " ".join(filter(None, (listed.get("notice") or told.notice, done))) or None
+    return SavedRun(folder, tuple(cells[f] for f in files), told, title, notice, tuple(files))
 
 
 def _read_cell(file: Path) -> Entry:

@@ -67,7 +67,7 @@ def sheet(run: SavedRun, row: Row | None = None) -> Sheet:
     chosen = _answer(run) if row is None else row
     if chosen.head.protection is None:
         raise DataError(f"{run.folder}: {row_anchor(chosen)} states no protection, so there is nothing to sign")
-    require_price(run.folder, chosen)
+    require_price(run, chosen)
     told = _told(run, chosen)
     made = _record(chosen, told) if math.isfinite(chosen.provable) else None
     return Sheet(row_anchor(chosen), page.load_template("sheet.html").render(told), made)
@@ -163,10 +163,10 @@ def _told(run: SavedRun, row: Row) -> Told:
     }  # fmt: skip
 
 
-def require_price(folder: Path, row: Row) -> None:
+def require_price(run: SavedRun, row: Row) -> None:
     """``DataError`` in one line where a cell of the row states another ε, of everything or of a path, than its ledger costs."""
     for entry in row.entries:
-        name = f"{folder}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
+        name = f"{run.file_of(entry)}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
         try:
             account, lines = ledger_of(entry)
             costs = {"": again(account, lines).epsilon} | {path: again(account, lines, path).epsilon for path in entry.paths}

@@ -49,19 +49,24 @@ HELD_UP = 1.25  # workers wait for each other at the end
 
 @dataclass(frozen=True)
 class Tried:
-    """One cell of a kind. seconds: of the probe's clock. written: bytes of its record. whole: it ran to its end."""
+    """One cell of a kind. seconds: of the probe's clock. written: bytes of its record. whole: it ran to its end.
+
+    failed: why it has no result, and would have none in the run.
+    """
 
     seconds: float
     written: int = 0
     whole: bool = True
+    failed: str = ""
 
 
 @dataclass(frozen=True)
 class Found:
-    """counts: one line per task and data set. estimate: a few sentences."""
+    """counts: one line per task and data set. estimate: a few sentences. failing: kinds of cells that fail, and why."""
 
     counts: tuple[str, ...]
     estimate: str
+    failing: tuple[str, ...] = ()
 
 
 class _Enough(Exception):
@@ -106,8 +111,8 @@ def _tried(stage: Stage, cell: Cell, most: float, clock: Callable[[], float]) ->
         outcome = schedule.timed_outcome(stage.task, cell, replace(stage.context, progress=progress))[0]
     except _Enough as enough:
         return Tried(clock() - began + EARLY * enough.left, whole=False)
-    except FedgraphError:  # a cell that fails is a row with its reason when the scenario runs
-        return Tried(clock() - began)
+    except FedgraphError as error:  # a cell that fails is a row with its reason when the scenario runs
+        return Tried(clock() - began, failed=str(error))
     written = len(json.dumps(entry.to_json(entry.entry_of(cell, outcome, 0.0))))
     return Tried(clock() - began, written)
 
@@ -207,7 +212,7 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
     part = sizes[dear] * tried[dear].seconds / max(total, 1e-9)
     if part > 0.3 and len(sizes) > 1:
         said.append(f"{part:.0%} of the computing is for {_words(dear)} ({sizes[dear]} cells).")
-    return Found(counts, "\n".join(said))
+    return Found(counts, "\n".join(said), tuple(f"{_words(kind)}: {one.failed}" for kind, one in tried.items() if one.failed))
 
 
 def _words(kind: Kind) -> str:

@@ -77,7 +77,12 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Every cell, seed by seed (``base.grid``)."""
+    """Every cell, seed by seed (``base.grid``). ``DataError`` where a row protects owners of edges, and no edge has one."""
+    if any(spec.get("unit") == "entity" for spec in params.methods) and not _graph(context).edge_owners:
+        raise DataError(
+            f"{context.dataset}: no edge names an owner; unit: entity needs owners of edges (owner: a column of edges.csv), "
+            "or write unit: node"
+        )
     return grid.cells(params.methods, params.trust, params.epsilons, ["provable"], context)
 
 

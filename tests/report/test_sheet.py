@@ -114,6 +114,7 @@ def test_the_sheet_prices_again_and_says_what_is_added_up_where(
         (line,) = capsys.readouterr().err.splitlines()
         told = "states ε = .*its ledger costs ε = |states another guarantee|holds no ledger|is 0.5, in results.json"
         assert re.search(told, line), edit
+        assert str(file) in line, edit
     assert not (tmp_path / "o").exists()
 
 

@@ -116,6 +116,7 @@ def test_a_run_in_which_everything_failed_says_so(
 
 def test_a_small_test_set_is_said() -> None:
     assert "9 test nodes only: chance alone moves it by up to ± 0.33" in measures.too_few(np.array([0] * 9 + [-1] * 500))[0]
+    assert "9 test graphs only" in measures.too_few(np.zeros(9), "graph")[0]
     assert measures.too_few(np.zeros(100)) == ()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from fedgraph import runtime
 from fedgraph.cells.cell import Cell
+from fedgraph.errors import DataError
 from fedgraph.privacy.trust import Trust
 from fedgraph.runs import experiment, probe, schedule
 from fedgraph.runs.console import Console
@@ -85,3 +86,13 @@ def test_what_was_not_tried_is_named(tmp_path: Path) -> None:
     ready = read.load(shipped.find("quickstart"), ["tasks.0.epsilons=[8]"])
     said = probe.probe_scenario(ready, None, 1e-3).estimate
     assert "Not tried, and taken to be like the others: " in said
+
+
+def test_a_cell_that_fails_in_the_probe_is_said_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(task: object, cell: Cell, context: object) -> object:
+        raise DataError("nothing fits")
+
+    monkeypatch.setattr(schedule, "timed_outcome", broken)
+    found = probe.probe_scenario(read.load(shipped.find("quickstart"), ["tasks.0.epsilons=[8]"]), None, 1e-3)
+    assert found.failing
+    assert all(said.endswith(": nothing fits") for said in found.failing)

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import fedgraph
+from fedgraph.cells.cell import Context
 from fedgraph.cells.facts import LinkPredictionFacts
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.library import Run
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit
+from fedgraph.tasks import link_prediction
 from fedgraph.types import Graph
 
 HOPS = {"method": "link_hops", "width": 16, "label": "hops"}
@@ -84,3 +86,11 @@ def test_a_graph_with_too_few_edges_is_refused_in_one_line() -> None:
     adjacency[0, 1] = adjacency[1, 0] = 1
     with pytest.raises(DataError, match=r"hiding 0\.1 of 1 edges leaves 1 to learn from and 0 to ask for; both need one"):
         fedgraph.compare((adjacency, features, labels), ["link_clear"], epsilons=[1], trust=["curator"])
+
+
+def test_owners_of_edges_are_asked_for_before_anything_runs(library: Graph) -> None:
+    """``check`` and the dry run make the cells, and a run would fail in each of them."""
+    params = link_prediction.Params(trust=["curator"], epsilons=[1], methods=[{"method": "link_owners", "unit": "entity"}])
+    context = Context(label="ties", dataset="mine", data=library, root=0, seeds=1, runtime=None)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="mine: no edge names an owner; unit: entity needs owners of edges"):
+        link_prediction.cells(params, context)

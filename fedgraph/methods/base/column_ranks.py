@@ -128,14 +128,14 @@ def _with(made: Plan, facts: PublicFacts, columns: Columns, multiplier: float | 
     if multiplier is None:
         mechanism: Mechanism = Disclose("no noise was asked for")
         event: Event = Unprotected("no noise")
-        said = (f"Numbers of {names} became their ranks among all people, which were counted without noise.",)
+        said = (f"Numbers of {names} became their ranks, which were counted without noise.",)
     else:
         std, _ = gradient_std(multiplier, private_counts.column_sensitivity(bound, made.guarantee.protection.relation), facts)
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
         error = _std_of_sum(mechanism, facts) * BINS**0.5 / 2 / facts.sizes.num_nodes
         said = (
             f"Nobody gave bounds for {names}: their numbers became ranks, estimated from noisy counts with {100 * SHARE:.0f} % "
-            f"of the budget (of μ²), within about {100 * error:.1f} % of the people.",
+            f"of the budget (of μ²), each wrong by about {100 * error:.1f} places in 100.",
             *((f"So blurred ranks say little: give bounds for {names}.",) if error > BLURRED else ()),
         )
     release = PlannedRelease(PATH, bound, mechanism, event, range(ROUNDS))

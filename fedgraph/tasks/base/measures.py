@@ -63,13 +63,13 @@ def calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
     return float(sum(gaps) / truth.size)
 
 
-def too_few(truth: np.ndarray) -> tuple[str, ...]:
+def too_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
     """A sentence where a test set is too small for its accuracy to mean anything: two standard errors of a half.
-    truth: int64 [n], −1 does not count."""
+    truth: int64 [n], −1 does not count. one: what a node is called; ``graph`` where each is a whole one."""
     number = int((truth >= 0).sum())
     if number >= FEWEST:
         return ()
-    return (f"Accuracy is measured on {number} test nodes only: chance alone moves it by up to ± {1 / number**0.5:.2f}.",)
+    return (f"Accuracy is measured on {number} test {one}s only: chance alone moves it by up to ± {1 / number**0.5:.2f}.",)
 
 
 def measures(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:

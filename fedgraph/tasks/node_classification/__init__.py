@@ -144,12 +144,13 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
     told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
+    one = context.data.names.one if isinstance(context.data, Graph) else "node"
     went = attendance.facts_of(params.federation, who, trained, partition.num_clients, cell, context)
     return done.as_outcome(
         cell,
         metrics | measured.metrics | told.metrics | attendance.metrics_of(went),
         NodeClassificationFacts(
-            one=context.data.names.one if isinstance(context.data, Graph) else "node",
+            one=one,
             clients=partition.num_clients,
             partition=partition.description,
             cut_edges=partition.num_cut_edges,
@@ -171,7 +172,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         ),
         measured=measured.epsilon,
         notes=(
-            *measures.too_few(setting.truth),
+            *measures.too_few(setting.truth, one),
             *((f"The promise is broken: {broken}",) if broken else ()),
             *((selecting.selection_sentence(done.choice, settled.epsilon),) if done.choice else ()),
             *made.notes,
