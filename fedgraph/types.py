@@ -200,8 +200,9 @@ def plain_graph(
 
 
 def without_edges(graph: Graph) -> Graph:
-    """The same nodes, features and labels, and no edge."""
-    return replace(graph, adjacency=sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype))
+    """The same nodes, features and labels, no edge, and no owner of one (that edges have owners is kept)."""
+    nothing = sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype)
+    return replace(graph, adjacency=nothing, edge_owners=(nothing,) if graph.edge_owners else ())
 
 
 def without_labels(graph: Graph) -> Graph:

@@ -1,4 +1,4 @@
-"""``fedgraph predict MODEL GRAPH``: the answers of a model, for the nodes of a graph."""
+"""``fedgraph predict MODEL GRAPH``: the answers of a model, for the nodes of a graph, or for pairs of nodes."""
 
 import argparse
 from pathlib import Path
@@ -8,7 +8,11 @@ HELP = "ask a model about the people of a graph"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help="a file of fedgraph fit")
-    parser.add_argument("graph", metavar="GRAPH", help="folder, file or data set of those who are asked about")
+    parser.add_argument(
+        "graph",
+        metavar="GRAPH",
+        help="folder, file or data set of those who are asked about; of links a CSV table of pairs: source,target",
+    )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="answers.csv, or .parquet")
     parser.add_argument(
         "--people",
@@ -27,8 +31,7 @@ def run(options: argparse.Namespace) -> int:
 
     require_free(options.out, options.force)
     model = load(options.model)
-    graph = model.graph_of(options.graph)
-    table = model.answers(graph, options.people, options.nothing_protected)
+    table = model.answer_file(options.graph, options.people, options.nothing_protected)
     parquet = options.out.suffix == ".parquet"
     write_new(options.out, table.to_parquet(index=False) if parquet else table.to_csv(index=False).encode(), options.force)
     print(f"{options.out}: {len(table):,} answers of {model.row}")

@@ -102,6 +102,7 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
 
 OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(
     kind="linker",
+    reads=lambda plan: base.Reads.PRIVATE_EDGES,
     units=(Unit.EDGE,),
     situations=(base.Situation("links", (Trust.CURATOR, Trust.OWN_CLIENT)),),
     ignores_budget={},

@@ -219,6 +219,7 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="linker",
+    reads=lambda plan: base.Reads.NOTHING,
     units=(Unit.EDGE,),
     drafts=(base.Draft("links", "edge", {"label": "noisy hops"}, "noisy sums over neighbours; one edge is private"),),
     situations=(base.Situation("links"), base.Situation("links", settings={"hops": 0, "rows": "features"})),

@@ -184,6 +184,7 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
 
 OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(
     kind="linker",
+    reads=lambda plan: base.Reads.NOTHING,
     units=(Unit.NODE, Unit.ENTITY),
     situations=(base.Situation("links"), base.Situation("links", settings={"limit": 3, "width": 2})),
     drafts=(

@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.data.base import tables
 from fedgraph.errors import DataError, FedgraphError, PrivacyError
 from fedgraph.methods.base import Plan, Reads, State, kinds
 from fedgraph.methods.base.column_ranks import ColumnRanks
@@ -73,6 +75,17 @@ def id_digests(salt: str, ids: Sequence[str]) -> np.ndarray:
     return np.frombuffer(found, dtype="<u8")
 
 
+def read_pairs(path: Path, people: Roster) -> list[tuple[str, str]]:
+    """The pairs of a CSV table of two columns of ids, with or without a header. ``DataError`` for any other file."""
+    try:
+        lines = tables.read_lines(path.read_bytes(), str(path), least=2, needed="two ids a line, as in source,target")
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}; allowed: a table of pairs, source,target") from error
+    ids = [cell for _, cells in lines for cell in cells[:2]]
+    known = {one: int(place) for one, place in zip(ids, people.places(ids), strict=True) if place >= 0}
+    return [(cells[0], cells[1]) for _, cells in tables.without_header(lines, known, columns=2)]
+
+
 def scores(model: Trained, graph: Graph, shown: str | None, nothing_protected: bool) -> np.ndarray:
     """[n, c] of the nodes of ``graph``. ``PrivacyError`` where an answer would release what nobody has priced.
 
@@ -80,14 +93,13 @@ def scores(model: Trained, graph: Graph, shown: str | None, nothing_protected: b
     """
     if shown not in (None, "public", "own"):
         raise DataError(f"people is {shown!r}; allowed: public, own")
+    if kinds.method(model.method).OFFERS.kind == "linker":
+        raise DataError(f"{model.row}: scores pairs, and names no class; ask it about a table of pairs (source,target)")
     reads = _reads(model)
     places = model.people.places(graph.ids)
     graph = in_columns(graph, model.names.columns, model.plan.facts.sizes.num_features)
     graph = graph if model.ranks is None else model.ranks.scaled(replace(graph, columns=model.ranks.columns))
-    if math.isinf(model.epsilon):
-        if not nothing_protected:
-            raise PrivacyError(f"{model.row}: its ε is ∞, it may show anything of who trained; say {ACCEPT}, or fit another")
-    else:
+    if not _unprotected(model, nothing_protected):
         _require_priced(model, reads, shown, graph, places)
     places = np.where(places < model.plan.facts.sizes.num_nodes, places, -1)  # who only judged a choice has released nothing
     asked = graph
@@ -95,11 +107,47 @@ def scores(model: Trained, graph: Graph, shown: str | None, nothing_protected: b
         asked, places = _among_trained(model, reads, graph, places)
     else:
         places = np.arange(graph.num_nodes)
+    return _numbers(model, lambda: kinds.classifier(model.method).predict(model.plan, model.state, asked)[places])
+
+
+def pair_scores(model: Trained, pairs: Sequence[tuple[str, str]], nothing_protected: bool) -> np.ndarray:
+    """float64 [m], of pairs of people who trained, by their ids: the larger, the likelier is a tie; the order is what counts.
+
+    Such a score is computed from what was released and from public features, so any pair may be asked. ``DataError`` for
+    somebody who did not train, or a pair of one person; ``PrivacyError`` where nothing is protected and nobody said so.
+    """
+    if kinds.method(model.method).OFFERS.kind != "linker":
+        raise DataError(f"{model.row}: gives nodes a class, and scores no pairs; ask it about the people of a graph")
+    if _reads(model) is not Reads.NOTHING:
+        raise PrivacyError(f"an answer of {model.method} reads {_reads(model).value}, which nobody priced")
+    _unprotected(model, nothing_protected)
+    ids = [one for pair in pairs for one in pair]
+    places = model.people.places(ids)
+    if unknown := [one for one, place in zip(ids, places, strict=True) if place < 0]:
+        raise DataError(
+            f"{len(set(unknown)):,} people of these pairs were not in the training graph, the first is {unknown[0]!r}; "
+            "allowed: pairs of people who trained"
+        )
+    asked = np.sort(places.reshape(-1, 2), axis=1)
+    if (same := np.flatnonzero(asked[:, 0] == asked[:, 1])).size:
+        raise DataError(f"{pairs[same[0]][0]!r} is asked with itself; allowed: pairs of two people")
+    return _numbers(model, lambda: kinds.linker(model.method).scores(model.plan, model.state, asked))
+
+
+def _unprotected(model: Trained, nothing_protected: bool) -> bool:
+    """Whether the model protects nothing; ``PrivacyError`` where that has to be said first."""
+    if math.isinf(model.epsilon) and not nothing_protected:
+        raise PrivacyError(f"{model.row}: its ε is ∞, it may show anything of who trained; say {ACCEPT}, or fit another")
+    return math.isinf(model.epsilon)
+
+
+def _numbers(model: Trained, answers: Callable[[], np.ndarray]) -> np.ndarray:
+    """What ``answers`` gives. ``DataError`` where it gives none: a model from a stranger may hold any number."""
     try:
-        found = np.asarray(kinds.classifier(model.method).predict(model.plan, model.state, asked), dtype=np.float64)[places]
+        found = np.asarray(answers(), dtype=np.float64)
     except FedgraphError:
         raise
-    except Exception as error:  # a model from a stranger may hold any number
+    except Exception as error:
         raise DataError(f"{model.row}: gives no answers ({type(error).__name__}); the model was edited") from error
     if not np.isfinite(found).all():
         raise DataError(f"{model.row}: gives answers that are no numbers; the model was edited")

@@ -9,20 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import yaml
 from pydantic import ValidationError
 
 from fedgraph import runtime, seeds
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.entry import RowKey
-from fedgraph.errors import DataError, PrivacyError, ScenarioError
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import Plan, Reads, kinds
 from fedgraph.models.answers import ACCEPT, Roster, in_columns
 from fedgraph.models.model import Model, read_people, without_rows
 from fedgraph.privacy import budget_book, budget_charges
 from fedgraph.privacy.budget_charges import Candidate, still_fitting
 from fedgraph.privacy.ledger import Account, Ledger
+from fedgraph.privacy.units import Unit
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.process import own_versions
 from fedgraph.runtime.serial import SerialRuntime
@@ -30,11 +31,10 @@ from fedgraph.scenario import read as scenarios
 from fedgraph.scenario.read import DatasetSettings, TaskSettings
 from fedgraph.tasks import base as tasks
 from fedgraph.tasks.base import Models
-from fedgraph.tasks.base.node_settings import Params
-from fedgraph.tasks.base.offers import Select
+from fedgraph.tasks.base.offers import RowKeys, Select
 from fedgraph.tasks.base.training import Trained
 from fedgraph.types import Graph
-from fedgraph.worlds import protocols, public_part
+from fedgraph.worlds import protocols
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
     """
     ready = prepared(folder, row, people, wanted)
     with runtime.start("serial") as engine:
-        context = context_of(ready, setting_of(ready.params, ready.graph, ready.public), engine)
+        context = context_of(ready, ready.models.everybody(ready.params, ready.graph, ready.public), engine)
         made, guarantee = ready.models.spends(ready.params, ready.cell, context)
         answer_reads(made)
         broken = any(not promise.kept for promise in guarantee.promises)
@@ -79,7 +79,9 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
             raise PrivacyError(f"{ready.name}: its ε is ∞, so nothing would be protected; say {ACCEPT}, or fit another row")
         if wanted.budget is not None:
             planned = Candidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
-            charge_training(wanted.budget, planned, ready.graph.names.ids or None, others)
+            # owners of edges are no nodes, and the data do not say which of a budget's people are here: all of them pay
+            owners = guarantee.protection.unit is Unit.ENTITY
+            charge_training(wanted.budget, planned, None if owners else ready.graph.names.ids or None, others)
         fitted = ready.models.train(ready.params, ready.cell, context)
     settled = fitted.settled
     name = ready.cell.name
@@ -95,11 +97,11 @@ class Prepared:
 
     row: RowKey
     name: str
-    models: Models[Params]
+    models: Models[Settings]
     reading: Mapping[str, object]
     graph: Graph
     public: Graph | None
-    params: Params
+    params: Settings
     cell: Cell
 
 
@@ -108,7 +110,7 @@ def prepared(folder: Path, row: RowKey, people: object, wanted: Wanted) -> Prepa
     task, settings = _asked(folder, row)
     models = tasks.task(task.kind).TASK.models
     if models is None:
-        raise ScenarioError(f"{folder}: rows of {task.kind} are no models; allowed: rows of tasks that classify nodes")
+        raise ScenarioError(f"{folder}: rows of {task.kind} are no models; allowed: rows that classify nodes, or score links")
     reading = wanted.columns if wanted.columns is not None else settings.parameters
     graph = read_people(people, reading) if people is not None else _own(settings)
     public = None if wanted.public is None else read_people(wanted.public, reading, labelled=False)
@@ -132,6 +134,8 @@ def answer_reads(made: Plan) -> Reads:
     reads = None if offered is None else offered(made)
     if reads is None:
         raise ScenarioError(f"nobody has said what an answer of {made.method} reads under these settings; it is no model")
+    if reads is Reads.PRIVATE_EDGES:
+        raise ScenarioError(f"an answer of {made.method} reads {reads.value}, so nobody else may have it: it is no model")
     return reads
 
 
@@ -169,36 +173,6 @@ def training_statement(epsilon: float, account: Account) -> tuple[str, ...]:
     return (first, f"Hidden from {protection.viewer.words}.", *holds)
 
 
-def setting_of(params: Params, graph: Graph, public: Graph | None) -> protocols.Setting:
-    """Everybody in ``graph`` trains; ``public`` takes the place of what the task made public. ``ScenarioError`` without one."""
-    held = replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids))  # a part keeps its people
-    if params.component == "largest":
-        held = protocols.largest_component(held)
-    labelled, nobody = int((held.labels >= 0).sum()), np.full(held.num_nodes, -1, dtype=np.int64)
-    if not labelled:
-        raise DataError(f"{graph.name}: nobody has a label; allowed: people with a label, to train on")
-    given = protocols.without_labels(public) if public is not None else None
-    needs = isinstance(params.public, public_part.PublicSet) or (
-        params.public == "test-graph" and params.protocol in ("inductive", "inductive-edges")
-    )
-    called = public_part.public_column(params.public) if needs else "nothing"
-    if needs and given is None:
-        raise ScenarioError(
-            f"the row takes some people as public (public: {called}), and in a model everybody trains: name other people whose "
-            "rows and edges are public (--public GRAPH), or fit a row with public: nothing"
-        )
-    if given is not None and not needs:
-        raise ScenarioError(f"the row takes nobody as public (protocol: {params.protocol}): leave --public away")
-    attributes = protocols.without_edges(held) if params.protocol in ("transductive", "inductive-edges") else None
-    if params.protocol == "transductive":
-        return protocols.Setting(held, held, nobody, labelled, None, attributes, "attributes", split="random")
-    if params.protocol == "asking":
-        asking = np.flatnonzero(held.labels < 0)
-        return protocols.Setting(held, held, nobody, labelled, given, None, called, asking, split="random")
-    asked = given if given is not None and called == "test-graph" else held
-    return protocols.Setting(held, asked, nobody, held.num_nodes, given, attributes, called, split="random")
-
-
 def _asked(folder: Path, row: RowKey) -> tuple[TaskSettings, DatasetSettings]:
     """The row's task and data set, as the run's scenario says."""
     ready = scenarios.load(folder / "scenario.yaml")
@@ -219,17 +193,19 @@ def _own(settings: DatasetSettings) -> Graph:
     return found
 
 
-def _cell(models: Models[Params], task: TaskSettings, row: RowKey, context: Context, wanted: Wanted) -> tuple[Params, Cell]:
+def _cell(models: Models[Settings], task: TaskSettings, row: RowKey, context: Context, wanted: Wanted) -> tuple[Settings, Cell]:
     """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
     assert isinstance(task.params, models.params)
-    quiet: dict[str, object] = {"attack": None, "map": False, "curve": 0}
+    quiet: dict[str, object] = {k: v for k, v in MEASURED.items() if k in models.params.model_fields}
     if wanted.delta is not None:
         quiet["delta"] = wanted.delta
     elif wanted.budget is not None:
-        delta, written = budget_book.read(wanted.budget).delta, task.params.delta
+        delta, written = budget_book.read(wanted.budget).delta, dict(task.params).get("delta")
         quiet["delta"] = min(delta, written) if isinstance(written, float) else delta
-    params = task.params.model_copy(update=quiet)
-    for cell in tasks.task(task.kind).cells(params, context):
+    params, module = task.params.model_copy(update=quiet), tasks.task(task.kind)
+    if wanted.select is not None and "select" not in (module.TASK.row_keys or RowKeys).model_fields:
+        raise ScenarioError(f"rows of {task.kind} choose no settings (select); write the settings into the row")
+    for cell in module.cells(params, context):
         if cell.seed == 0 and RowKey.of_cell(cell) == row:
             if wanted.select is not None:
                 params = _chosen(params, cell, wanted.select)
@@ -237,10 +213,13 @@ def _cell(models: Models[Params], task: TaskSettings, row: RowKey, context: Cont
     raise ScenarioError(f"the run's scenario has no row {row.method} · {row.variant} at ε = {row.epsilon:g}")
 
 
-def _chosen(params: Params, cell: Cell, select: Select) -> Params:
+MEASURED = {"attack": None, "map": False, "curve": 0, "owners": False}  # what a run shows beside its rows, and a model does not
+
+
+def _chosen(params: Settings, cell: Cell, select: Select) -> Settings:
     """The row's settings with ``select``. ``ScenarioError`` where a choice has no price."""
     assert cell.entry is not None
-    methods = [*params.methods]
+    methods = [*dict(params)["methods"]]
     methods[cell.entry] = {**methods[cell.entry], "trust": [cell.world.trust.value], "select": select.model_dump()}
     try:
         return type(params).model_validate({**params.model_dump(), "methods": methods, "epsilons": [cell.epsilon]})

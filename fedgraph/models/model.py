@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ import numpy as np
 
 from fedgraph.data.own import objects
 from fedgraph.errors import DataError, PrivacyError
-from fedgraph.methods.base import Plan, State
+from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.models import answers, file
 from fedgraph.privacy.ledger import Account
 from fedgraph.privacy.lines import Line
@@ -80,6 +80,28 @@ class Model(answers.Trained):
         shares = self.predict_proba(graph, people, nothing_protected)
         table = pandas.DataFrame({"id": list(graph.ids), "class": self.classes_[shares.argmax(axis=1)]})
         return table.join(pandas.DataFrame(shares, columns=[f"p({name})" for name in self.classes_]))
+
+    def score_pairs(self, pairs: Iterable[Sequence[object]], nothing_protected: bool = False) -> np.ndarray:
+        """float64 [m], of a model of links: the larger a score, the likelier is a tie; only their order counts.
+
+        Args:
+            pairs: two ids each, of people who trained; a pandas table of two columns is ``table.to_numpy()``.
+            nothing_protected: needed for a model whose ε is ∞.
+
+        Raises:
+            DataError: somebody did not train, a pair of one person, or the model gives nodes a class.
+            PrivacyError: an answer would release what nobody has priced.
+        """
+        return answers.pair_scores(self, [(str(one), str(two)) for one, two in pairs], nothing_protected)
+
+    def answer_file(self, path: str, people: str | None = None, nothing_protected: bool = False) -> pandas.DataFrame:
+        """What ``fedgraph predict`` writes: ``answers`` of the graph in ``path``; of links, the table's pairs with scores."""
+        if kinds.method(self.method).OFFERS.kind != "linker":
+            return self.answers(self.graph_of(path), people, nothing_protected)
+        import pandas
+
+        pairs = answers.read_pairs(Path(path), self.people)
+        return pandas.DataFrame(pairs, columns=["source", "target"]).assign(score=self.score_pairs(pairs, nothing_protected))
 
     def graph_of(self, data: object) -> Graph:
         """``data`` read as the training data were, without labels."""

@@ -18,6 +18,7 @@ from fedgraph.cells.cell import Cell
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.privacy import budget_book, budget_charges
 from fedgraph.privacy.budget_charges import Candidate
+from fedgraph.privacy.units import Unit
 from fedgraph.runs.schedule import Stage
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection
@@ -53,11 +54,13 @@ class ChargedRun:
         if not due:
             return
         rows = [_candidate(stage, cell) for stage, cell in due]
+        owners = any(row.protection.unit is Unit.ENTITY for row in rows)
+        ids = None if owners else self.ids  # the data do not say which owners of edges they are of: all of the book pay
         what = f"run {self.notes.parent.parent.name}, {len(due):,} cells"
         try:
-            budget_charges.charge(self.book, what, rows, self.ids, f"{self._mark}:{paid}")
+            budget_charges.charge(self.book, what, rows, ids, f"{self._mark}:{paid}")
         except PrivacyError as error:
-            hint = budget_charges.still_fitting(budget_book.read(self.book), rows, self.ids)
+            hint = budget_charges.still_fitting(budget_book.read(self.book), rows, ids)
             raise PrivacyError(f"{error}. {hint}") from error
         self._saved -= {cell.key for _, cell in due}
         lines = [json.dumps({"run": self._run}), *(json.dumps({"saved": key}) for key in sorted(self._saved))]
@@ -86,7 +89,9 @@ class ChargedRun:
 def _candidate(stage: Stage, cell: Cell) -> Candidate:
     models = tasks.task(stage.task.kind).TASK.models
     if models is None:
-        raise ScenarioError(f"a budget can be charged for tasks that classify nodes; {stage.task.label} is {stage.task.kind}")
+        raise ScenarioError(
+            f"a budget is charged for rows that classify nodes or score links; {stage.task.label} is {stage.task.kind}"
+        )
     made, guarantee = models.spends(stage.task.params, cell, stage.context)
     return Candidate.planned(cell.words, guarantee, made.schedule.releases)
 

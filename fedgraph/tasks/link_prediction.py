@@ -21,7 +21,8 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods.base import Budget, Plan, kinds
 from fedgraph.partition import base
-from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, entries_of, grid, training
+from fedgraph.privacy.settle import Guarantee
+from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, entries_of, grid, training
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.offers import Nested, of_method
 from fedgraph.types import Graph, Partition, one_client
@@ -96,12 +97,37 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
     return _plan(params, cell, _world(params, cell, context))
 
 
+def everybody(params: Params, graph: Graph, public: Graph | None) -> protocols.Setting:
+    """All edges of ``graph`` are learnt from, none is hidden. ``ScenarioError`` for public people."""
+    if public is not None:
+        raise ScenarioError("a row of links takes nobody as public beside all features: leave --public away")
+    return _setting(replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids)))
+
+
+def give_setting(params: Params, cell: Cell, context: Context, setting: protocols.Setting) -> None:
+    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
+    context.cached(_split_key(params, cell.seed, context), lambda: (setting, np.zeros((0, 2), dtype=np.int64)))
+
+
+def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
+    """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what nobody prices."""
+    if params.attack is not None:
+        raise ScenarioError("an attack reads private edges that nobody prices: leave attack away")
+    world = _world(params, cell, context)
+    made = _plan(params, cell, world)
+    return made, training.guarantee_looked_up(made, world.partition)
+
+
+def train(params: Params, cell: Cell, context: Context) -> training.Trained:
+    """All rounds of the cell, and their price; nothing is asked."""
+    world = _world(params, cell, context)
+    return training.train(world, _key(params, cell), _plan(params, cell, world), cell, context)
+
+
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train on the edges that are held, score the hidden ones beside pairs that are none."""
-    world = _world(params, cell, context)
-    made, hidden = _plan(params, cell, world), _split(params, cell.seed, context)[1]
-    done = training.train(world, _key(params, cell), made, cell, context)
-    method = kinds.linker(cell.method)
+    done, hidden = train(params, cell, context), _split(params, cell.seed, context)[1]
+    made, world, method = done.plan, done.world, kinds.linker(cell.method)
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
     rng = seeds.generator(context.root, "negatives", context.dataset, cell.seed)
     against = links.random_pairs(world.setting.held.num_nodes, params.negatives, rng, _graph(context).adjacency)
@@ -165,12 +191,21 @@ def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setti
         links.require_free_pair(graph.num_nodes, graph.adjacency)
         order = seeds.generator(context.root, "split", context.dataset, seed).permutation(len(edges))
         held = replace(graph, adjacency=links.adjacency_of(edges[order[count:]], graph.num_nodes))
-        nobody = np.full(graph.num_nodes, -1)
-        attributes = protocols.without_edges(held)
-        setting = protocols.Setting(held, held, nobody, graph.num_nodes, None, attributes, "attributes", split="random")
-        return setting.on_one_scale(rows_private=False), edges[order[:count]]
+        return _setting(held), edges[order[:count]]
 
-    return context.cached(("links", context.dataset, params.test_share, seed), make)
+    return context.cached(_split_key(params, seed, context), make)
+
+
+def _split_key(params: Params, seed: int, context: Context) -> Hashable:
+    return ("links", context.dataset, params.test_share, seed)
+
+
+def _setting(held: Graph) -> protocols.Setting:
+    """``held``, whose features are public and no label counts."""
+    nobody, attributes = np.full(held.num_nodes, -1), protocols.without_edges(held)
+    attributes = replace(attributes, names=replace(held.names, ids=()))  # a model keeps them: digests say who trained
+    setting = protocols.Setting(held, held, nobody, held.num_nodes, None, attributes, "attributes", split="random")
+    return setting.on_one_scale(rows_private=False)
 
 
 def _key(params: Params, cell: Cell) -> Hashable:
@@ -192,4 +227,6 @@ def _world(params: Params, cell: Cell, context: Context) -> DealtWorld:
     return DealtWorld(cell.world, setting, context.cached(("partition", _key(params, cell)), make), shared, 1)
 
 
-TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, alone=alone)
+TASK: TaskOffers[Params] = TaskOffers(
+    row_keys=ROW, refuses=refuses, alone=alone, models=Models(Params, everybody, priced_plan, give_setting, train)
+)

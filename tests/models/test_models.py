@@ -115,6 +115,12 @@ def test_every_method_answers_the_same_after_its_file_was_read_back(
         assert (again.statement, again.ledger) == (model.statement, model.ledger)
 
 
+def test_files_name_nobody(models: dict[str, Model]) -> None:
+    """Keyed digests say who trained; an id in clear would tell it to everybody who has the file."""
+    named = [name for name, model in models.items() if b"p123" in model.to_bytes()]
+    assert not named
+
+
 def test_answers_are_right_for_new_people_whatever_the_order_of_columns(place: Path, models: dict[str, Model]) -> None:
     truth = pd.read_csv(place / "newcomers" / "features.csv")["city"].map({"Bern": "low", "Genf": "mid", "Basel": "high"})
     for name, least in (("inductive nonprivate", 0.8), ("inductive features", 0.5)):

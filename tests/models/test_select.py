@@ -145,7 +145,7 @@ def chosen_cell(run: Run, place: Path) -> Iterator[tuple[selecting.Selecting, Tr
     wanted = fits.Wanted(select=Select(over={"steps": [2, 4]}, among=2))
     ready = fits.prepared(run.folder, row, str(place / "people"), wanted)
     with SerialRuntime() as engine:
-        context = fits.context_of(ready, fits.setting_of(ready.params, ready.graph, None), engine)
+        context = fits.context_of(ready, ready.models.everybody(ready.params, ready.graph, None), engine)
         selects = node_classification.selecting_of(ready.params, ready.cell, context)
         assert selects is not None
         yield selects, selects.train_one(selects.rows[0], ready.cell, selects.trial_context(engine))
@@ -183,7 +183,7 @@ def test_at_edge_level_the_scores_read_no_private_edge(run: Run, place: Path) ->
     wanted = fits.Wanted(select=Select(over={"hops": [1, 2]}, among=2))
     ready = fits.prepared(run.folder, row, str(place / "people"), wanted)
     with SerialRuntime() as engine:
-        context = fits.context_of(ready, fits.setting_of(ready.params, ready.graph, None), engine)
+        context = fits.context_of(ready, ready.models.everybody(ready.params, ready.graph, None), engine)
         selects = node_classification.selecting_of(ready.params, ready.cell, context)
         assert selects is not None
         assert not selects.judges.alone

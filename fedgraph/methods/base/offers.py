@@ -41,12 +41,13 @@ def bibtex(*keys: str) -> str:
 
 
 class Reads(Enum):
-    """What an answer for one node is computed from, beside released values and public facts."""
+    """What an answer for one node, or of a pair of nodes, is computed from, beside released values and public facts."""
 
     NOTHING = "nothing else: only who was in the training graph has an answer"
     OWN_ROW = "its own row"
     OWN_EDGES = "its own row, and its own edges to people of the training graph"
     PUBLIC_GRAPH = "the rows of other nodes, and the edges among them, without noise"
+    PRIVATE_EDGES = "the private edges of the training graph themselves, without noise"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from fedgraph.attacks.base import whole_run
 from fedgraph.cells.cell import Cell
 from fedgraph.documents.settings import PerDataset, Settings, Spec
-from fedgraph.errors import DataError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Budget, Calibration
 from fedgraph.privacy.trust import Trust
@@ -88,6 +89,37 @@ class Params(Settings):
         if not (found.truth >= 0).any():
             raise DataError(f"{graph.name}: no test node has a label, so accuracy cannot be measured")
         return found
+
+    def everybody(self, graph: Graph, public: Graph | None) -> protocols.Setting:
+        """All of ``graph`` train; ``public`` takes the place of what the task made public. ``ScenarioError`` without one."""
+        held = replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids))  # a part keeps its people
+        if self.component == "largest":
+            held = protocols.largest_component(held)
+        labelled, nobody = int((held.labels >= 0).sum()), np.full(held.num_nodes, -1, dtype=np.int64)
+        if not labelled:
+            raise DataError(f"{graph.name}: nobody has a label; allowed: people with a label, to train on")
+        given = protocols.without_labels(public) if public is not None else None
+        needs = isinstance(self.public, public_part.PublicSet) or (
+            self.public == "test-graph" and self.protocol in ("inductive", "inductive-edges")
+        )
+        called = public_part.public_column(self.public) if needs else "nothing"
+        if needs and given is None:
+            raise ScenarioError(
+                f"the row takes some people as public (public: {called}), and in a model everybody trains: name other people "
+                "whose rows and edges are public (--public GRAPH), or fit a row with public: nothing"
+            )
+        if given is not None and not needs:
+            raise ScenarioError(f"the row takes nobody as public (protocol: {self.protocol}): leave --public away")
+        attributes = None
+        if self.protocol in ("transductive", "inductive-edges"):  # the model keeps them: digests say who trained
+            attributes = replace(protocols.without_edges(held), names=replace(held.names, ids=()))
+        if self.protocol == "transductive":
+            return protocols.Setting(held, held, nobody, labelled, None, attributes, "attributes", split="random")
+        if self.protocol == "asking":
+            asking = np.flatnonzero(held.labels < 0)
+            return protocols.Setting(held, held, nobody, labelled, given, None, called, asking, split="random")
+        asked = given if given is not None and called == "test-graph" else held
+        return protocols.Setting(held, asked, nobody, held.num_nodes, given, attributes, called, split="random")
 
     @field_validator("delta")
     @classmethod

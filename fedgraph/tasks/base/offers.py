@@ -19,7 +19,7 @@ from fedgraph.documents.settings import Settings, Spec
 from fedgraph.methods.base import Plan
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.tasks.base.training import Trained
-from fedgraph.types import Partition
+from fedgraph.types import Graph, Partition
 from fedgraph.worlds.protocols import Setting
 
 MOST_CHOICES = 200
@@ -98,10 +98,12 @@ Nested: TypeAlias = tuple[tuple[str | int, ...], str, Spec]  # (place in the set
 class Models(Generic[P]):
     """How a task's rows become models that are used, and what a budget is charged for a cell.
 
-    params: its settings. spends: plan and guarantee of a cell, promises looked up. give_setting: what it trains on. train: it.
+    params: its settings. everybody: of a graph in which all train, and of public people. spends: plan and guarantee of a cell,
+    promises looked up. give_setting: what it trains on. train: it.
     """
 
     params: type[P]
+    everybody: Callable[[P, Graph, Graph | None], Setting]
     spends: Callable[[P, Cell, Context], tuple[Plan, Guarantee]]
     give_setting: Callable[[P, Cell, Context, Setting], None]
     train: Callable[[P, Cell, Context], Trained]

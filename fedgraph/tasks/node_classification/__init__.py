@@ -295,5 +295,9 @@ def _partition(params: Params, cell: Cell, context: Context) -> Partition:
 
 
 TASK: TaskOffers[Params] = TaskOffers(
-    row_keys=ROW, refuses=refuses, alone=alone, models=Models(Params, priced_plan, give_setting, train), clients=clients
+    row_keys=ROW,
+    refuses=refuses,
+    alone=alone,
+    models=Models(Params, Params.everybody, priced_plan, give_setting, train),
+    clients=clients,
 )

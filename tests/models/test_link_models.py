@@ -1,0 +1,164 @@
+"""Rows of links as models: scores of pairs, alike after the file was read back; what must be refused gets one line."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fedgraph
+from fedgraph.commands.base import main
+from fedgraph.errors import DataError, PrivacyError, ScenarioError
+from fedgraph.learning import links
+from fedgraph.models.model import Model
+from fedgraph.privacy import budget_book
+from fedgraph.privacy.units import Unit
+from fedgraph.runs.run import Run
+from fedgraph.types import Graph
+
+ROWS = [
+    {"method": "link_hops", "width": 8, "label": "tie"},
+    {"method": "link_owners", "width": 2, "label": "person"},
+    {"method": "link_owners", "width": 2, "unit": "entity", "label": "owner"},
+    {"method": "link_clear", "trust": ["curator"]},
+    {"method": "link_clear", "model": "gcn", "trust": ["curator"]},
+]
+PEOPLE = 90
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """People of three groups, who pay inside their group; a run of every row."""
+    home, rng = tmp_path_factory.mktemp("links"), np.random.default_rng(0)
+    folder, groups = home / "people", rng.integers(0, 3, PEOPLE)
+    folder.mkdir()
+    names = [f"account-{k}" for k in range(PEOPLE)]
+    columns = {"id": names, "x": groups == 0, "y": groups == 1, "z": rng.random(PEOPLE) < 0.5}
+    pd.DataFrame({k: v if k == "id" else np.asarray(v).astype(int) for k, v in columns.items()}).to_csv(
+        folder / "features.csv", index=False
+    )
+    ends = rng.integers(0, PEOPLE, (2500, 2))
+    ends = ends[(groups[ends[:, 0]] == groups[ends[:, 1]]) & (ends[:, 0] != ends[:, 1])]
+    lines = [f"{names[a]},{names[b]},owner-{a // 2}" for a, b in ends.tolist()]
+    (folder / "edges.csv").write_text("source,target,payer\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    (home / "owners.csv").write_text("id\n" + "\n".join(f"owner-{k}" for k in range(PEOPLE)), encoding="utf-8")
+    task = {"task": "link_prediction", "trust": ["curator", "sums"], "epsilons": [4], "delta": 1e-4, "methods": ROWS,
+            "partition": {"partition": "uniform", "clients": 3}}  # fmt: skip
+    data = [{"name": "own/csv", "path": str(folder), "parameters": {"labels": "", "owner": "payer"}}]
+    asked = {"name": "use", "runtime": {"engine": "serial"}, "datasets": data, "tasks": [task]}
+    fedgraph.run(asked, out=home / "run", quiet=True)
+    return home
+
+
+@pytest.fixture(scope="module")
+def run(place: Path) -> Run:
+    return fedgraph.open_run(place / "run")
+
+
+def anchor(run: Run, variant: str, trust: str = "curator") -> str:
+    return next(s.anchor for s in run.answered.scores if s.variant == variant and s.row.head.world.trust.value == trust)
+
+
+@pytest.fixture(scope="module")
+def models(run: Run) -> dict[str, Model]:
+    every = [(label, trust) for label in ("tie", "person", "owner") for trust in ("curator", "sums")]
+    return {f"{label} {trust}": run.score(anchor(run, label, trust)).fit() for label, trust in every}
+
+
+def all_pairs() -> list[tuple[str, str]]:
+    return [(f"account-{a}", f"account-{b}") for a in range(PEOPLE) for b in range(a)]
+
+
+def test_scores_are_the_same_after_the_file_was_read_back(models: dict[str, Model], tmp_path: Path) -> None:
+    for name, model in models.items():
+        before = model.score_pairs(all_pairs())
+        model.save(tmp_path / name)
+        again = fedgraph.load(tmp_path / name)
+        assert np.array_equal(before, again.score_pairs([(two, one) for one, two in all_pairs()])), name
+        assert 0 < again.epsilon <= 4
+        units = {"tie": Unit.EDGE, "person": Unit.NODE, "owner": Unit.ENTITY}
+        assert again.plan.guarantee.protection.unit is units[name.split()[0]]
+
+
+def test_ties_are_told_from_other_pairs_and_no_tie_was_hidden(models: dict[str, Model], place: Path) -> None:
+    table = pd.read_csv(place / "people" / "edges.csv")
+    tied = {frozenset(pair) for pair in table[["source", "target"]].to_numpy().tolist()}
+    there = np.array([frozenset(pair) in tied for pair in all_pairs()])
+    for name in ("tie curator", "person curator"):
+        scores = models[name].score_pairs(all_pairs())
+        assert links.measure(scores[there], scores[~there])["auc"] > 0.7, name
+
+
+@pytest.mark.parametrize("name", ["tie curator", "person sums", "owner curator"])
+def test_the_file_holds_no_tie_no_owner_and_no_id(models: dict[str, Model], name: str) -> None:
+    """What is in the file is what was released, public features, and keyed digests of who trained."""
+    model = models[name]
+    seen: list[Graph] = []
+
+    def walk(value: object) -> None:
+        if isinstance(value, Graph):
+            seen.append(value)
+        for part in vars(value).values() if dataclasses.is_dataclass(value) else ():
+            walk(part)
+        for part in value if isinstance(value, (tuple, list)) else ():
+            walk(part)
+
+    walk(model)
+    assert seen
+    for graph in seen:
+        assert not graph.adjacency.nnz
+        assert not any(owners.nnz for owners in graph.edge_owners)
+        assert len(graph.edge_owners) <= 1, "how many owners an edge has is nobody's business"
+    assert b"account-1" not in model.to_bytes()
+
+
+@pytest.mark.parametrize("label", ["default", "gcn"])
+def test_who_reads_private_edges_is_no_model(run: Run, label: str) -> None:
+    with pytest.raises(ScenarioError, match="link_clear reads the private edges of the training graph themselves"):
+        run.score(anchor(run, label)).fit(nothing_protected=True)
+
+
+def test_what_cannot_be_asked_gets_one_line(models: dict[str, Model], run: Run, place: Path) -> None:
+    model = models["tie curator"]
+    with pytest.raises(DataError, match=r"1 people of these pairs were not in the training graph, the first is 'eve'"):
+        model.score_pairs([("account-1", "eve")])
+    with pytest.raises(DataError, match="'account-1' is asked with itself"):
+        model.score_pairs([("account-1", "account-1")])
+    with pytest.raises(DataError, match="scores pairs, and names no class"):
+        model.predict(str(place / "people"))
+    with pytest.raises(ScenarioError, match="leave --public away"):
+        run.score(anchor(run, "tie")).fit(public=str(place / "people"))
+    with pytest.raises(ScenarioError, match="link_prediction choose no settings"):
+        run.score(anchor(run, "tie")).fit(select={"over": {"hops": [1, 2]}})
+    with pytest.raises(PrivacyError, match="ε is ∞"):
+        run.score(anchor(run, "tie")).fit(epsilon=np.inf)
+
+
+def test_every_owner_of_a_budget_pays_for_a_model_of_owners(place: Path, run: Run, tmp_path: Path) -> None:
+    """The data do not say which owners they are of, so all of the book are charged; nodes of the graph are no owners."""
+    book = str(tmp_path / "book")
+    asked = ["budget", "init", book, "--unit", "entity", "--epsilon", "4.5", "--delta", "1e-3", "--people"]
+    assert main([*asked, str(place / "owners.csv")]) == 0
+    row = run.score(anchor(run, "owner"))
+    row.fit(budget=book)
+    with pytest.raises(PrivacyError, match="the dearest person would have paid"):
+        row.fit(budget=book)
+    task = {"task": "link_prediction", "trust": ["curator"], "epsilons": [0.2], "delta": 1e-4, "methods": [ROWS[2]]}
+    data = [{"name": "own/csv", "path": str(place / "people"), "parameters": {"labels": "", "owner": "payer"}}]
+    asked_run = {"name": "charged", "seed": "secret", "budget": book, "runtime": {"engine": "serial"}, "datasets": data}
+    fedgraph.run({**asked_run, "tasks": [task]}, out=tmp_path / "charged", quiet=True)
+    assert [charge.people.all() for charge in budget_book.read(Path(book)).charges] == [True, True]
+
+
+def test_from_the_command_line(place: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, pairs, out = (str(tmp_path / name) for name in ("model", "pairs.csv", "scores.csv"))
+    assert main(["fit", str(place / "run"), anchor(run, "tie"), "-o", model]) == 0
+    Path(pairs).write_text("source,target\naccount-1,account-2\naccount-3,account-2\n", encoding="utf-8")
+    assert main(["predict", model, pairs, "-o", out]) == 0
+    table = pd.read_csv(out)
+    assert list(table.columns) == ["source", "target", "score"]
+    assert table["source"].tolist() == ["account-1", "account-3"]
+    assert "2 answers" in capsys.readouterr().out
+    assert main(["predict", model, str(tmp_path / "none.csv"), "-o", out, "--force"]) == 2
+    assert "a table of pairs, source,target" in capsys.readouterr().err
