@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -69,11 +70,12 @@ def _computed(
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
-    require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
+    rounds_of = require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
     charged = None if ready.scenario.budget is None else ChargedRun.of(ready.scenario.budget, out, graphs[0])
     if charged is not None:
         charged.charge(stages, todo)
-    todo.sort(key=lambda one: not _is_ceiling(one[1]))  # the dearest first
+    # The dearest first. Then trainings of few rounds, which the server computes, so that clients are busy with the others.
+    todo.sort(key=lambda one: (not _is_ceiling(one[1]), rounds_of.get(one[0], 0.0)))
     total = sum(len(stage.cells) for stage in stages)
     rounds: dict[str, object] = {"federations": schedule.where_rounds_run(asked.engine, asked.spread)}
     reporting = Reporting(ready, graphs, out, text, stages, kept, rounds | {"runtime": asked.engine}, began)
@@ -132,10 +134,16 @@ def _is_ceiling(cell: Cell) -> bool:
     return cell.method in plugins.names("methods") and kinds.method(cell.method).OFFERS.never_private
 
 
-def require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> None:
-    """Every cell must have a plan before the first one runs; ``ScenarioError`` that names the place otherwise."""
+def require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> dict[Stage, float]:
+    """Every cell must have a plan before the first one runs; ``ScenarioError`` that names the place otherwise.
+
+    Returns: of each stage, how many rounds its plans have on average.
+    """
+    found: dict[Stage, list[int]] = {}
     for stage, cell in todo:
-        plan_of_cell(ready, stage, cell)
+        made = plan_of_cell(ready, stage, cell)
+        found.setdefault(stage, []).append(0 if made is None else made.schedule.rounds)
+    return {stage: statistics.fmean(rounds) for stage, rounds in found.items()}
 
 
 def plan_of_cell(ready: Ready, stage: Stage, cell: Cell) -> Plan | None:

@@ -5,7 +5,8 @@ Under Ray every cell is dealt to a ``Curator``. What happens there follows from 
 * a cell that a task calls *alone* (``tasks.base``): all its work belongs to one trusted party. The curator is that party and
   does the whole of it as the serial engine does: no message leaves it.
 * every other cell is a federation. The curator deals the subgraphs out and measures the result; the rounds run at the
-  ``Client`` actors and the ``Server`` actor. Rounds of several cells are on their way at once.
+  ``Client`` actors and the ``Server`` actor. Meanwhile the curator computes another cell, alone or of another federation:
+  rounds of several cells are on their way at once (``runtime.base.LANES``).
 * with ``spread: cells`` every cell is done as if it were alone: clients and server are simulated inside one curator.
 
 The numbers are the same bit for bit. Cells of one stage and seed share splits and plans, so they are dealt together
@@ -22,14 +23,14 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fedgraph.cells.cell import Cell, Context, Outcome, Pairs
 from fedgraph.errors import FedgraphError
 from fedgraph.runs.console import Console
 from fedgraph.runtime import process
-from fedgraph.runtime.base import Dealing, Parties, Runtime
+from fedgraph.runtime.base import LANES, Dealing, Parties, Runtime
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario.read import TaskSettings
 from fedgraph.tasks import base as tasks
@@ -74,11 +75,45 @@ class Order:
     pairs: Pairs | None = None
 
 
+@dataclass(eq=False)
+class _Contexts:
+    """At a curator: one for each lane, on small data, or one alone; made again wherever it is missing.
+
+    Args:
+        idle: (group, context) that no cell uses now, the oldest first.
+        at_work: how many cells use one.
+    """
+
+    idle: list[tuple[Hashable, Context]] = field(default_factory=list)
+    at_work: int = 0
+
+    def take(self, federation: Callable[[], Parties], order: Order, data: Graph | GraphCollection | None) -> Context:
+        """The context for a cell of this group alone, until it is given back."""
+        self.at_work += 1
+        for index, (group, context) in enumerate(self.idle):
+            if group == order.group:
+                del self.idle[index]
+                return context
+        room = LANES - self.at_work if _bytes(data) * LANES <= LIGHT else 0
+        while len(self.idle) > max(room, 0):
+            self.idle.pop(0)[1].runtime.close()
+        runtime: Parties = SerialRuntime() if order.whole else federation()
+        pairs = order.pairs if order.pairs is not None and order.pairs.reachable() else None
+        return Context(order.cell.task, order.cell.dataset, data, order.root, order.seeds, runtime, pairs=pairs)
+
+    def give_back(self, group: Hashable, context: Context) -> None:
+        self.at_work -= 1
+        self.idle.append((group, context))
+
+    def clear(self) -> None:
+        self.idle.clear()
+
+
+_kept = _Contexts()
 MOST_CHARACTERS = 500  # of the sentence of a failed cell
 LIGHT = 2.0e8  # bytes of a graph of which several federations may be dealt out at once
 SECONDS_BETWEEN_LOOKS = 0.02
 _orders = itertools.count()  # makes the groups of every call their own
-_kept: dict[Hashable, Context] = {}  # at a curator: the latest group's context; made again wherever it is missing
 
 
 def computed_cells(
@@ -116,9 +151,9 @@ def computed_cells(
         engine.open("server", "client")
     orders = [(stage, cell, whole) for (stage, cell), whole in zip(todo, alone, strict=True)]
     orders.sort(key=lambda order: not order[2])  # the server and the clients start meanwhile
-    heavy = [not whole and not is_light(stage) for stage, _, whole in orders]
-    for most in (None, 1):
-        part = [order for order, late in zip(orders, heavy, strict=True) if late == (most == 1)]
+    at_once = [None if whole else _most_at_once(stage, engine.num_workers) for stage, _, whole in orders]
+    for most in dict.fromkeys((None, engine.num_workers, 1)):
+        part = [order for order, own in zip(orders, at_once, strict=True) if own == most]
         for done in _dealt(part, engine, console, most):
             yield done
             yield from filter(None, (next(early, None),))
@@ -178,23 +213,38 @@ def is_alone(stage: Stage, cell: Cell) -> bool:
 
 def is_light(stage: Stage) -> bool:
     """Whether several parties can hold the graph and all of its clients at once. A collection of graphs is never light."""
-    data = stage.context.data
+    return _bytes(stage.context.data) <= LIGHT
+
+
+def _bytes(data: Graph | GraphCollection | None) -> float:
     if not isinstance(data, Graph):
-        return data is None
-    return sum(held.data.nbytes + held.indices.nbytes for held in (data.features, data.adjacency)) <= LIGHT
+        return 0.0 if data is None else math.inf
+    return float(sum(held.data.nbytes + held.indices.nbytes for held in (data.features, data.adjacency)))
+
+
+def _most_at_once(stage: Stage, curators: int) -> int | None:
+    """How many federations on its data may be on their way. None: as many as the curators have lanes."""
+    held = _bytes(stage.context.data)
+    return None if held * LANES <= LIGHT else curators if held <= LIGHT else 1
 
 
 def _dealt(todo: Sequence[tuple[Stage, Cell, bool]], engine: Runtime, console: Console, most: int | None) -> Iterator[Done]:
-    queues: dict[Hashable, list[tuple[Order, Any]]] = {}
+    own: dict[Hashable, list[tuple[Order, Any]]] = {}
+    led: dict[Hashable, list[tuple[Order, Any]]] = {}
     run = next(_orders)
     for stage, cell, whole in todo:
         context = stage.context
         group = (run, context.label, context.dataset, cell.seed, whole)
         data = engine.share(("data", context.dataset), context.data)
         order = Order(group, stage.task, context.root, context.seeds, cell, whole, context.pairs)
-        queues.setdefault(group, []).append((order, data))
+        (own if whole else led).setdefault(group, []).append((order, data))
     dealing = Dealing(
-        list(queues.values()), lambda task: console.begin(task[0].cell), console.wait, lambda why: (why, 0.0), most
+        list(own.values()),
+        list(led.values()),
+        lambda task: console.begin(task[0].cell),
+        console.wait,
+        lambda why: (why, 0.0),
+        most,
     )
     for (order, _), (outcome, seconds) in engine.as_done(compute, dealing):
         yield Done(order.cell, outcome, seconds)
@@ -205,15 +255,10 @@ def compute(
     federation: Callable[[], Parties], order: Order, data: Graph | GraphCollection | None
 ) -> tuple[Outcome | str, float]:
     """At a curator: (outcome or why it failed, seconds) of one cell. federation: makes a runtime at clients and server."""
-    cell = order.cell
-    if order.group not in _kept:
-        for context in _kept.values():
-            context.runtime.close()
-        _kept.clear()
-        runtime: Parties = SerialRuntime() if order.whole else federation()
-        pairs = order.pairs if order.pairs is not None and order.pairs.reachable() else None
-        _kept[order.group] = Context(cell.task, cell.dataset, data, order.root, order.seeds, runtime, pairs=pairs)
-    return _attempted(order.task, cell, _kept[order.group])
+    context = _kept.take(federation, order, data)
+    found = _attempted(order.task, order.cell, context)
+    _kept.give_back(order.group, context)
+    return found
 
 
 def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome | str, float]:

@@ -25,6 +25,7 @@ Task: TypeAlias = tuple[Any, ...]
 Value = TypeVar("Value")
 Done: TypeAlias = tuple[Task, Any]
 OnRound: TypeAlias = Callable[[int, int], None]
+LANES = 3  # tasks on their way at one curator, of which one at a time computes there
 
 
 class Clients(ABC):
@@ -148,14 +149,16 @@ class Dealing:
     """Tasks for curators.
 
     Args:
-        queues: what belongs together stays at one curator where it can.
+        queues: tasks that a curator computes itself, one at a time. What belongs together stays at one curator where it can.
+        led: queues of tasks of which the curator mostly waits for clients and server: ``LANES`` at a time.
         started: is told a task when it is handed out.
         waiting: is called about once a second while nothing is done.
         gone: gives the value of a task of which curator after curator died, from the reason; None: that is an error, too.
-        most: so many tasks at a time, at most. None: one for each curator.
+        most: so many tasks at a time, at most. None: as many as curators have lanes.
     """
 
     queues: Sequence[Sequence[Task]]
+    led: Sequence[Sequence[Task]] = ()
     started: Callable[[Task], None] = lambda task: None
     waiting: Callable[[], None] = lambda: None
     gone: Callable[[str], object] | None = None

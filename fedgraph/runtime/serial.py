@@ -104,7 +104,7 @@ class SerialRuntime(Runtime):
             yield frozen_copy(function(task, *_values(args)))
 
     def as_done(self, function: Function, dealing: Dealing) -> Iterator[Done]:
-        for task in itertools.chain.from_iterable(dealing.queues):
+        for task in itertools.chain(*dealing.queues, *dealing.led):
             dealing.started(task)
             yield task, frozen_copy(function(SerialRuntime, *_values(task)))
 

@@ -153,19 +153,25 @@ def test_who_is_alone() -> None:
         assert node_classification.alone(_params(), asked) is trust.whole
 
 
-def test_curators_get_cells_alone_first_and_federations_on_heavy_data_one_at_a_time(
+def test_federations_on_small_data_have_lanes_and_on_heavy_data_go_one_at_a_time(
     library: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Deals(SerialRuntime):
         name = "deals"
+        num_workers = 2
         opened: tuple[str, ...] = ()
 
         def open(self, *kinds: str) -> None:
             self.opened = kinds
 
         def as_done(self, function: object, dealing: Dealing) -> Any:
-            queues = [[(task[0].cell.world.trust, task[0].whole) for task in queue] for queue in dealing.queues]
-            dealt.append((dealing.most, queues))
+            own, led = (
+                [[t[0].cell.world.trust for t in queue] for queue in queues] for queues in (dealing.queues, dealing.led)
+            )
+            assert all(task[0].whole for queue in dealing.queues for task in queue)
+            assert not any(task[0].whole for queue in dealing.led for task in queue)
+            if own or led:
+                dealt.append((dealing.most, own, led))
             return iter(())
 
     def deal(spread: schedule.Spread, data: Graph | None, *trusts: Trust) -> tuple[str, ...]:
@@ -176,18 +182,21 @@ def test_curators_get_cells_alone_first_and_federations_on_heavy_data_one_at_a_t
         list(schedule.computed_cells(cells, lambda: engine, Console(quiet=True), spread))
         return engine.opened
 
-    dealt: list[tuple[int | None, list[list[tuple[Trust, bool]]]]] = []
+    dealt: list[tuple[int | None, list[list[Trust]], list[list[Trust]]]] = []
     assert deal("clients", library, Trust.OWN_CLIENT, Trust.CURATOR, Trust.SUMS)
-    assert dealt == [(None, [[(Trust.CURATOR, True)], [(Trust.OWN_CLIENT, False), (Trust.SUMS, False)]]), (1, [])]
+    assert dealt == [(None, [[Trust.CURATOR]], [[Trust.OWN_CLIENT, Trust.SUMS]])]
     assert not deal("cells", library, Trust.OWN_CLIENT, Trust.CURATOR)
-    assert dealt == [(None, [[(Trust.OWN_CLIENT, True), (Trust.CURATOR, True)]]), (1, [])]
-    monkeypatch.setattr(schedule, "LIGHT", 1.0)
-    assert deal("clients", library, Trust.OWN_CLIENT, Trust.CURATOR)
-    assert dealt == [(None, [[(Trust.CURATOR, True)]]), (1, [[(Trust.OWN_CLIENT, False)]])]
+    assert dealt == [(None, [[Trust.OWN_CLIENT, Trust.CURATOR]], [])]
+    size = schedule._bytes(library)
+    for light, most in ((3 * size, None), (2 * size, 2), (0.5 * size, 1)):
+        monkeypatch.setattr(schedule, "LIGHT", light)
+        assert deal("clients", library, Trust.OWN_CLIENT, Trust.CURATOR)
+        alone, federated = (None, [[Trust.CURATOR]]), (most, [[Trust.OWN_CLIENT]])
+        assert dealt == ([(None, alone[1], federated[1])] if most is None else [(*alone, []), (most, [], federated[1])])
     assert not deal("clients", library, Trust.CURATOR), "nobody needs clients"
 
 
-def test_a_worker_keeps_one_group_and_says_what_failed(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_curator_keeps_a_context_for_each_lane_and_says_what_failed(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Context] = []
 
     outcome = Outcome({"accuracy": 1.0}, {}, None, (), None, 1.0, "none", {})
@@ -197,15 +206,37 @@ def test_a_worker_keeps_one_group_and_says_what_failed(library: Graph, monkeypat
         context.cached("split", lambda: np.zeros(3))
         return outcome
 
+    def met(groups: str) -> list[Context]:
+        found.clear()
+        schedule._kept.clear()
+        assert [schedule.compute(SerialRuntime, _order(group), library)[0] for group in groups] == [outcome] * len(groups)
+        return found
+
     monkeypatch.setattr(node_classification, "run", looks)
-    orders = [_order(group) for group in ("a", "a", "b", "a")]
-    assert [schedule.compute(SerialRuntime, order, library)[0] for order in orders] == [outcome] * 4
-    assert found[0] is found[1]
-    assert found[1] is not found[2]
-    assert found[3] is not found[0], "the first group was kept while the second ran"
-    assert list(schedule._kept) == ["a"]
-    assert found[3].data is library
-    assert (found[3].label, found[3].dataset, found[3].root, found[3].seeds) == ("t", "d", 3, 2)
+    first, second, other, third = met("aaba")
+    assert first is second is third
+    assert other is not first
+    assert (first.data, first.label, first.dataset, first.root, first.seeds) == (library, "t", "d", 3, 2)
+    known = met("abcda")
+    assert known[4] is not known[0], "a fourth group was begun, and there are three lanes"
+    assert [group for group, _ in schedule._kept.idle] == ["c", "d", "a"]
+    with monkeypatch.context() as heavy:
+        heavy.setattr(schedule, "LIGHT", schedule._bytes(library))
+        known = met("aaba")
+        assert known[0] is known[1]
+        assert known[3] is not known[0], "the first group was kept while the second ran"
+
+    order, nested = _order("a"), []
+
+    def leads(params: object, cell: Cell, context: Context) -> Outcome:
+        nested.append(context)
+        if len(nested) == 1:
+            schedule.compute(SerialRuntime, order, library)
+        return outcome
+
+    monkeypatch.setattr(node_classification, "run", leads)
+    schedule.compute(SerialRuntime, order, library)
+    assert nested[0] is not nested[1], "two cells at once had one context"
 
     def fails(params: object, cell: Cell, context: Context) -> None:
         raise error

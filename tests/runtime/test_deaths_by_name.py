@@ -129,10 +129,10 @@ def cell(make: Callable[[], Parties], name: str, graph: Graph, num_clients: int,
 
 
 def cells(engine: Runtime, graph: Graph, num_clients: int, who: str, marker: Path) -> dict[str, list[np.ndarray]]:
-    """Four cells on their way, two at a time."""
+    """Four cells on their way, at two curators."""
     queues = [[(name, graph, num_clients, who, str(marker)) for name in names] for names in ("ab", "cd")]
     engine.open("server", "client")
-    return {task[0]: value for task, value in engine.as_done(cell, Dealing(queues))}
+    return {task[0]: value for task, value in engine.as_done(cell, Dealing([], queues))}
 
 
 @pytest.mark.parametrize(("who", "num_clients"), [("client", 6), ("server", 6), ("curator", 6), ("client", 1), ("client", 40)])

@@ -179,7 +179,7 @@ def test_as_done_gives_every_result_at_once(engine: Runtime, tmp_path: Path) -> 
     queues = [[(first, "a", scale)], [("", "b", scale), ("", "c", scale)]]
     started: list[str] = []
     found = {}
-    for task, value in engine.as_done(waits_for, Dealing(queues, lambda task: started.append(task[1]))):
+    for task, value in engine.as_done(waits_for, Dealing(queues, started=lambda task: started.append(task[1]))):
         assert task[1] in started
         found[task[1]] = value
         if "b" in found:

@@ -28,7 +28,7 @@ from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime import process, watchdog
-from fedgraph.runtime.base import Clients, Dealing, Runtime
+from fedgraph.runtime.base import Clients, Dealing, Parties, Runtime
 from fedgraph.runtime.ray import seats
 from fedgraph.runtime.ray.seats import MOST_LOSSES
 from fedgraph.types import Graph
@@ -128,10 +128,18 @@ def asks(clients: Clients, function: Callable[..., Any]) -> list[Any]:
     return clients.ask(function, 2)
 
 
-def dies_of(engine: object, task: int) -> int:
+def dies_of(engine: Callable[[], Parties], task: int) -> int:
+    """The others wait for the server when task 2 kills their curator."""
     if task == 2:
+        time.sleep(0.5)
         os._exit(1)
+    with engine() as federation:
+        federation.federate(asks, naps, path=("naps", str(task)))
     return task
+
+
+def naps(items: range) -> None:
+    time.sleep(1.0)
 
 
 @pytest.mark.slow
@@ -141,11 +149,12 @@ def test_actors_die_and_nothing_differs(library: Graph) -> None:
 
 @pytest.mark.slow
 def test_work_that_kills_its_worker_ends_in_one_line() -> None:
+    """And takes no other cell of that curator with it."""
     with runtime.start("ray", workers=2) as engine:
-        queues = [[(1,), (2,)], [(3,)]]
-        found = dict(engine.as_done(dies_of, Dealing(queues, gone=lambda why: why)))
-        assert found[(1,)] == 1
-        assert found[(3,)] == 3
+        engine.open("server", "client")
+        queues = [[(1,), (2,), (4,)], [(3,)]]
+        found = dict(engine.as_done(dies_of, Dealing([], queues, gone=lambda why: why)))
+        assert [found[(task,)] for task in (1, 3, 4)] == [1, 3, 4]
         assert f"{MOST_LOSSES} curator actors died of it" in found[(2,)]
         with pytest.raises(RuntimeFailure, match=f"{MOST_LOSSES} client actors died of it"):
             engine.federate(asks, dies, path=("dies",))

@@ -24,12 +24,13 @@ from ray.util.placement_group import remove_placement_group
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process, watchdog
-from fedgraph.runtime.base import Dealing, Done, Function, Kind, Queues, Runtime, Task
+from fedgraph.runtime.base import Dealing, Done, Function, Kind, Runtime, Task
 from fedgraph.runtime.counts import Count, Path
 from fedgraph.runtime.ray import cluster, places
 from fedgraph.runtime.ray.client import About, Client
 from fedgraph.runtime.ray.curator import Conductor, Curator, call_of
-from fedgraph.runtime.ray.seats import SECONDS_TO_START, Asked, Deadly, Seats
+from fedgraph.runtime.ray.lanes import Lanes
+from fedgraph.runtime.ray.seats import SECONDS_TO_START, Seat, Seats
 from fedgraph.runtime.ray.server import Meters, Server
 
 SECONDS_BETWEEN_LOOKS = 2.0
@@ -118,42 +119,19 @@ class RayRuntime(Conductor, Runtime):
             self._hearing.clear()
 
     def as_done(self, function: Function, dealing: Dealing) -> Iterator[Done]:
-        most = min(dealing.most or self.num_workers, self.num_workers, sum(map(len, dealing.queues)))
-        self._prepare("curator", most=most)
-        curators, dealt, running = self._seats["curator"], Queues(dealing.queues), dict[ray.ObjectRef, tuple[Task, Asked]]()
-        free = list(range(most))  # places of curators that have no task
+        def call(task: Task) -> Callable[[Seat], ray.ObjectRef]:
+            return call_of(lambda curator: curator.cell, function, *task)
 
-        def hand_out(slot: int) -> None:
-            if (task := dealt.next(slot)) is not None:
-                dealing.started(task)
-                asked = curators.ask(slot, call_of(lambda curator: curator.cell, function, *task))
-                running[asked.ref] = task, asked
-
-        while running or (free and dealt):
-            if not running:
-                curators.worker(free[0])
-            for slot in filter(curators.is_ready, tuple(free)):
-                free.remove(slot)
-                hand_out(slot)
-            ready, _ = ray.wait(list(running), num_returns=1, timeout=0.2 if free and dealt else 1.0) if running else ([], [])
+        lanes = Lanes(self._seats["curator"], self.num_workers, dealing, call)
+        self._prepare("curator", most=lanes.places)
+        while lanes:
+            lanes.fill()
+            done = lanes.wait()
             self.look()
-            if not ready:
+            if not done:
                 dealing.waiting()
-            for ref in ready:
-                task, asked = running.pop(ref)
-                try:
-                    value = ray.get(ref)
-                except RayError as error:
-                    try:
-                        curators.again(asked, error)
-                        running[asked.ref] = task, asked
-                        continue
-                    except Deadly as dead:
-                        if dealing.gone is None:
-                            raise
-                        value = dealing.gone(str(dead))
-                hand_out(asked.slot)  # first, so that nobody waits while the caller looks at the value
-                yield task, value
+            lanes.fill()  # first, so that nobody waits while the caller looks at the values
+            yield from done
 
     def spent(self, path: Path, epsilon: float) -> None:
         self._meters.set_epsilon(path, epsilon)

@@ -2,7 +2,9 @@
 
 import itertools
 import os
+import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,11 +63,13 @@ def call_of(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Call
 
 
 class Conductor(Parties):
-    """Shares, deals, and asks the server, which sits in the only place of ``server``."""
+    """Shares, deals, and asks the server, which sits in the only place of ``server``. waiting: entered while it computes."""
 
-    def __init__(self, num_workers: int, server: Seats) -> None:
+    def __init__(
+        self, num_workers: int, server: Seats, waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
         self.num_workers = num_workers
-        self._server = server
+        self._server, self._waiting = server, waiting
         self._shared: dict[Hashable, Handle] = {}
 
     def share(self, key: Hashable, value: object) -> Handle:
@@ -90,23 +94,27 @@ class Conductor(Parties):
 
     def federate(self, function: Function, *args: object, path: Path, on_round: OnRound = lambda done, total: None) -> Any:
         self._prepare("server", "client")
-        return self._server.values([self._asked(lambda server: server.train, function, path, *args)])[0]
+        return self._answer(self._asked(lambda server: server.train, function, path, *args))
 
     def on_server(self, function: Function, *args: object) -> Any:
         self._prepare("server")
-        return self._server.values([self._asked(lambda server: server.judge, function, *args)])[0]
+        return self._answer(self._asked(lambda server: server.judge, function, *args))
 
     def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
         self._prepare("server")
         asked = (self._asked(lambda server: server.distances, function, task, *args) for task in tasks)
         running = list(itertools.islice(asked, 2 * self.num_workers))
         while running:
-            [value] = self._server.values(running[:1])
+            value = self._answer(running[0])
             running = [*running[1:], *itertools.islice(asked, 1)]
             yield value
 
     def _asked(self, method: Callable[[ActorHandle], ActorMethod], *args: object) -> Asked:
         return self._server.ask(0, call_of(method, *args))
+
+    def _answer(self, asked: Asked) -> Any:
+        with self._waiting():
+            return self._server.values([asked])[0]
 
     def close(self) -> None:
         for handle in list(self._shared.values()):
@@ -118,13 +126,29 @@ class Curator(Actor):
 
     In a cell with a trusted curator it *is* that curator: it trains on the whole graph in this process, and no message leaves
     it. In a cell that is a federation it stands for the experimenter: it deals the subgraphs out, waits for the server's
-    model, and measures it on the test nodes; all rounds run at ``client-k`` and ``server``.
+    model, and measures it on the test nodes; all rounds run at ``client-k`` and ``server``. While it waits for one cell it
+    computes another one, of at most ``LANES`` that are on their way.
     """
 
     def __init__(self, gpus: float, start: Start, places: Places) -> None:
         super().__init__(gpus, start)
         self._places = places
+        self._computes = threading.Lock()
 
+    @ray.method(concurrency_group="cells")
     def cell(self, function: Function, *task: object) -> Any:
         """``function(engine, *task)``: a whole cell; ``engine()`` makes a runtime at the federation's clients and server."""
-        return self.compute(function, lambda: Conductor(self._places.num, Seats(self._places.names("server"))), *task)[0]
+        with self._computes:
+            return self.compute(function, self._federation, *task)[0]
+
+    def _federation(self) -> Conductor:
+        return Conductor(self._places.num, Seats(self._places.names("server")), self._waiting)
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """While a cell waits for the server, another one computes."""
+        self._computes.release()
+        try:
+            yield
+        finally:
+            self._computes.acquire()

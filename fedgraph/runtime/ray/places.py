@@ -22,6 +22,7 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
 from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime.base import LANES
 from fedgraph.runtime.ray.client import Start
 
 MOST_PER_GPU = 4  # places that share one GPU where nobody says how many: each holds a context of some 500 MB
@@ -122,9 +123,9 @@ class Places:
 
         Raises: ``ValueError`` where its predecessor has died and Ray has not freed the name after some seconds.
         """
-        threads = {"life": 1, "trainings": self.num + 2, "pairs": self.num} if kind == "server" else {"life": 1}
+        server = {"trainings": LANES * self.num + 2, "pairs": self.num} if kind == "server" else {"trainings": 1, "pairs": 1}
         remote: Any = ray.remote  # its types know no concurrency groups
-        actor = remote(concurrency_groups={"life": 1, "trainings": 1, "pairs": 1} | threads)(what)
+        actor = remote(concurrency_groups={"life": 1, "cells": LANES} | server)(what)
         beside_driver = NodeAffinitySchedulingStrategy(self.node, soft=False)
         options = {
             "name": self.names(kind)[slot],

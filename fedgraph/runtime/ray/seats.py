@@ -19,21 +19,12 @@ from typing import Any
 
 import ray
 from ray.actor import ActorHandle
-from ray.exceptions import (
-    GetTimeoutError,
-    ObjectLostError,
-    ObjectStoreFullError,
-    OutOfDiskError,
-    OutOfMemoryError,
-    RayActorError,
-    RayError,
-    RayTaskError,
-    WorkerCrashedError,
-)
+from ray.exceptions import RayError
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.ray.client import About, Kept, Shared
 from fedgraph.runtime.ray.direct import Callers, callers_of
+from fedgraph.runtime.ray.losses import Deadly, in_a_line, raise_own
 
 MOST_LOSSES = 4
 MOST_FAILED_STARTS = 3  # in a row, of one place
@@ -42,30 +33,6 @@ SECONDS_TO_FIND = 400.0  # an actor in a place: its machine may have died, and i
 SECONDS_TO_MEET = 60.0  # the actor that first has a place
 SECONDS_BETWEEN_LOOKS = 0.05
 GO_ON = "finished cells are kept: --resume goes on"
-_LOST = (RayActorError, ObjectLostError, WorkerCrashedError, OutOfMemoryError, GetTimeoutError)
-
-
-class Deadly(RuntimeFailure):
-    """A call that kills whoever computes it."""
-
-
-def raise_own(error: RayError) -> None:
-    """Raise what is no loss: the function's own error, or a full store."""
-    if isinstance(error, RayTaskError) and isinstance(error.cause, Exception):
-        raise error.cause from None
-    if isinstance(error, (ObjectStoreFullError, OutOfDiskError)):
-        raise RuntimeFailure(f"Ray's object store is full: {in_a_line(error)}") from None
-    if isinstance(error, RayTaskError) or not isinstance(error, _LOST):
-        raise RuntimeFailure(f"{type(error).__name__}: {in_a_line(error)}") from None
-
-
-def in_a_line(error: BaseException) -> str:
-    """The last words of what Ray says, without its pages of advice."""
-    text = str(error)
-    for mark in ("Worker exit detail:", "Error:"):
-        if mark in text:
-            text = text[text.rindex(mark) + (len(mark) if mark.endswith("detail:") else 0) :]
-    return " ".join(text.split())[:300]
 
 
 @dataclass(eq=False)
@@ -152,10 +119,11 @@ class Seats:
             try:
                 return ray.get(asked.ref)
             except RayError as error:
-                self.again(asked, error)
+                self.lose(asked, error)
+                self.ask_again(asked)
 
-    def again(self, asked: Asked, error: RayError) -> None:
-        """Make a lost call again. Raises: the function's own error, or ``Deadly`` after ``MOST_LOSSES``."""
+    def lose(self, asked: Asked, error: RayError) -> None:
+        """A call is lost. Raises: the function's own error, or ``Deadly`` after ``MOST_LOSSES``."""
         raise_own(error)
         if self._idle is not None:
             self._idle()
@@ -164,6 +132,9 @@ class Seats:
         if asked.losses >= MOST_LOSSES:
             kind = self.names[asked.slot].rpartition("/")[2].partition("-")[0]
             raise Deadly(f"{asked.losses} {kind} actors died of it, the last one: {in_a_line(error)}") from None
+
+    def ask_again(self, asked: Asked) -> None:
+        """Make a lost call again."""
         asked.seat = self.worker(asked.slot)
         asked.ref = asked.submit(asked.seat)
 
