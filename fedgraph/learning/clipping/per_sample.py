@@ -48,7 +48,7 @@ import numpy as np
 from fedgraph.errors import DataError
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import Rows
-from fedgraph.learning.layers.models import Layout, cross_entropy_errors, forward, on_device
+from fedgraph.learning.layers.models import Layout, cross_entropy_errors, forward, on_device, through_relu
 
 SPREAD = 64.0
 SINGLE = 4096  # rows up to which a sum is stored in single precision
@@ -79,8 +79,8 @@ def clipped_gradient_sum(layout: Layout, vector: np.ndarray, x: Rows, labels: to
 
     labels: int64 [n]; a row labelled −1 contributes nothing. clip None: no clipping (not private), float32.
     """
-    pre, errors = _clipped_errors(layout, vector, x, labels, clip)
-    return _summed(layout, x, pre, errors).astype(np.float32 if clip is None else room(labels.shape[0])[0], copy=False)
+    units, errors = _clipped_errors(layout, vector, x, labels, clip)
+    return _summed(layout, x, units, errors).astype(np.float32 if clip is None else room(labels.shape[0])[0], copy=False)
 
 
 def left_over_products(
@@ -96,12 +96,12 @@ def left_over_products(
 
     message: flat [num_parameters], e.g. a noisy ``clipped_gradient_sum``. weights: float [n], how much of each row to take off.
     """
-    pre, errors = _clipped_errors(layout, vector, x, labels, clip)
+    units, errors = _clipped_errors(layout, vector, x, labels, clip)
     known = torch.tensor(weights, dtype=errors[0].dtype, device=labels.device)[:, None]
-    beyond = message - _summed(layout, x, pre, [e * known for e in errors])
+    beyond = message - _summed(layout, x, units, [e * known for e in errors])
     found = torch.zeros(labels.shape[0], dtype=torch.float64, device=labels.device)
     for level, (weight, bias) in enumerate(layout.layers(on_device(beyond))):
-        reached = x @ weight if level == 0 else finite(torch.relu(pre[level - 1])) @ weight
+        reached = x @ weight if level == 0 else finite(units[level - 1]) @ weight
         found += ((reached + bias).double() * errors[level]).sum(dim=1)
     return found.cpu().numpy()
 
@@ -110,11 +110,11 @@ def products(
     layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None, overlap: np.ndarray, of: np.ndarray
 ) -> np.ndarray:
     """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of`` (int64 [m]), float64 [m, m]. overlap: ``overlaps(x, of)``."""
-    pre, errors = _clipped_errors(layout, vector, x, labels, clip)
+    units, errors = _clipped_errors(layout, vector, x, labels, clip)
     found = np.zeros((of.size, of.size))
     for level, e in enumerate(errors):
         own = e[of].double().cpu().numpy()
-        reached = None if level == 0 else finite(torch.relu(pre[level - 1]))[of].double().cpu().numpy()
+        reached = None if level == 0 else finite(units[level - 1])[of].double().cpu().numpy()
         found += ((overlap if reached is None else reached @ reached.T) + layout.bias_scale**2) * (own @ own.T)
     return found
 
@@ -129,11 +129,11 @@ def overlaps(x: Rows, of: np.ndarray) -> np.ndarray:
     return found
 
 
-def _summed(layout: Layout, x: Rows, pre: list[torch.Tensor], errors: list[torch.Tensor]) -> np.ndarray:
+def _summed(layout: Layout, x: Rows, units: list[torch.Tensor], errors: list[torch.Tensor]) -> np.ndarray:
     """The gradient of Σ_rows loss, flat, from what every layer is off by, in the precision of ``errors``."""
     parts: list[torch.Tensor] = []
     for level, e in enumerate(errors):
-        weight = x.gradient(e) if level == 0 else finite(torch.relu(pre[level - 1])).to(e.dtype).T @ e
+        weight = x.gradient(e) if level == 0 else finite(units[level - 1]).to(e.dtype).T @ e
         parts += [weight.reshape(-1), layout.bias_scale * e.sum(dim=0)]
     return torch.cat(parts).cpu().numpy()
 
@@ -141,16 +141,19 @@ def _summed(layout: Layout, x: Rows, pre: list[torch.Tensor], errors: list[torch
 def _clipped_errors(
     layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """(pre-activations, ∂loss/∂pre-activation scaled as the clip says) of every layer, [n, width] each; float64 if clipped."""
+    """(units of every hidden layer, ∂loss/∂pre-activation of every layer scaled as the clip says), [n, width] each.
+
+    Errors are float64 if clipped.
+    """
     layers = layout.layers(on_device(vector))
-    pre = forward(layers, x)
-    errors = [cross_entropy_errors(pre[-1], labels)]
+    units, scores = forward(layers, x)
+    errors = [cross_entropy_errors(scores, labels)]
     for level in range(len(layers) - 1, 0, -1):
-        errors.append((errors[-1] @ layers[level][0].T) * (pre[level - 1] > 0))
+        errors.append(through_relu(errors[-1] @ layers[level][0].T, units[level - 1]))
     errors.reverse()
 
     if clip is not None:
-        inputs = [x.squared_norms] + [torch.relu(p).double().square().sum(dim=1) for p in pre[:-1]]
+        inputs = [x.squared_norms] + [u.double().square_().sum(dim=1) for u in units]
         errors = [e.double() for e in errors]
         squared = torch.zeros_like(x.squared_norms)
         for a, e in zip(inputs, errors, strict=True):
@@ -159,7 +162,7 @@ def _clipped_errors(
         scale = torch.clamp(clip * room(labels.shape[0])[1] / norms.clamp(min=1e-30), max=1.0)
         scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
         errors = [finite(e * scale[:, None]) for e in errors]
-    return pre, errors
+    return units, errors
 
 
 def finite(values: torch.Tensor) -> torch.Tensor:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, Pool, Rows, device, to_torch, unit_rows
-from fedgraph.learning.layers.models import Layout, cross_entropy_errors, on_device
+from fedgraph.learning.layers.models import Layout, cross_entropy_errors, on_device, through_relu
 from fedgraph.learning.optimisers.descents import adam
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.propagation.aggregation import neighbour_sums
@@ -81,17 +81,15 @@ def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs, keep: An
     known label the gradient is zero.
     """
     (w0, b0), (w1, b1) = layout.layers(vector)
-    before = inputs.hat @ (inputs.x @ w0) + b0
-    hidden = torch.relu(before)
-    if keep is not None:
-        hidden = hidden * keep
+    units = torch.relu(inputs.hat @ (inputs.x @ w0) + b0)
+    hidden = units if keep is None else units * keep
     outputs = inputs.hat @ (hidden @ w1) + b1
     pooled = outputs if inputs.pool is None else inputs.pool.forward(outputs)
     error = cross_entropy_errors(pooled, inputs.labels, mean=True)
     if inputs.pool is not None:
         error = inputs.pool.backward(error)
     spread = inputs.hat @ error
-    back = (spread @ w1.T) * (before > 0)
+    back = through_relu(spread @ w1.T, units)
     if keep is not None:
         back = back * keep
     first = inputs.x.gradient(inputs.hat @ back)

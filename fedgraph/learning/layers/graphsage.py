@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
-from fedgraph.learning.layers.models import cross_entropy_errors, on_device
+from fedgraph.learning.layers.models import cross_entropy_errors, on_device, through_relu
 from fedgraph.learning.optimisers.descents import adam
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.propagation.aggregation import neighbour_sums
@@ -81,11 +81,10 @@ def scores(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean) -
 def gradient(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean, labels: torch.Tensor) -> torch.Tensor:
     """Gradient of the mean cross-entropy over nodes with a label ≥ 0, flat."""
     u0, v0, b0, u1, v1, b1 = widths.views(vector)
-    before = x @ u0 + mean.of(x @ v0) + b0
-    hidden = torch.relu(before)
+    hidden = torch.relu(x @ u0 + mean.of(x @ v0) + b0)
     error = cross_entropy_errors(hidden @ u1 + mean.of(hidden @ v1) + b1, labels, mean=True)
     spread = mean.back(error)
-    first = (error @ u1.T + spread @ v1.T) * (before > 0)
+    first = through_relu(error @ u1.T + spread @ v1.T, hidden)
     parts = (x.gradient(first), x.gradient(mean.back(first)), first.sum(0), hidden.T @ error, hidden.T @ spread, error.sum(0))
     return torch.cat([part.reshape(-1) for part in parts])
 

@@ -75,11 +75,7 @@ def on_device(vector: np.ndarray) -> torch.Tensor:
 
 def logits(layout: Layout, vector: np.ndarray, x: Rows) -> np.ndarray:
     """[n, c] scores before the softmax."""
-    layers = layout.layers(on_device(vector))
-    hidden = x @ layers[0][0] + layers[0][1]
-    for weight, bias in layers[1:]:
-        hidden = torch.relu(hidden) @ weight + bias
-    return hidden.cpu().numpy()
+    return forward(layout.layers(on_device(vector)), x)[1].cpu().numpy()
 
 
 def cross_entropy_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False) -> torch.Tensor:
@@ -89,13 +85,20 @@ def cross_entropy_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool 
     """
     known = labels >= 0
     error = torch.softmax(scores, dim=1)
-    error[torch.arange(len(labels), device=labels.device), labels.clamp(min=0)] -= 1.0
-    return error * (known / known.sum().clamp(min=1) if mean else known)[:, None]
+    error.scatter_add_(1, labels.clamp(min=0)[:, None], error.new_full((labels.numel(), 1), -1.0))
+    return error.mul_((known / known.sum().clamp(min=1) if mean else known)[:, None])
 
 
-def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: Rows) -> list[torch.Tensor]:
-    """Pre-activations of every layer, [n, width] each."""
-    out = [x @ layers[0][0] + layers[0][1]]
+def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: Rows) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """(units of every hidden layer after its ReLU, [n, width] each; scores [n, c])."""
+    units: list[torch.Tensor] = []
+    out = (x @ layers[0][0]).add_(layers[0][1])
     for weight, bias in layers[1:]:
-        out.append(torch.relu(out[-1]) @ weight + bias)
-    return out
+        units.append(out.relu_())
+        out = (units[-1] @ weight).add_(bias)
+    return units, out
+
+
+def through_relu(error: torch.Tensor, units: torch.Tensor) -> torch.Tensor:
+    """``error`` [n, width] where its unit is at work, else 0: ∂loss/∂(before the ReLU), in place. units: after the ReLU."""
+    return error.mul_(torch.sign(units))

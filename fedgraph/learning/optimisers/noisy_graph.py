@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import FeatureMatrix, to_torch
-from fedgraph.learning.layers.models import Layout, on_device
+from fedgraph.learning.layers.models import Layout, on_device, through_relu
 from fedgraph.learning.optimisers.descents import adam
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.propagation.walks import row_stochastic, symmetric_with_loops
@@ -102,11 +102,10 @@ def train(
 
     def gradient(vector: torch.Tensor) -> torch.Tensor:
         (w0, b0), (w1, b1) = layout.layers(vector)
-        before = (average @ (x @ w0 + shift * w0.sum(dim=0))) + b0
-        inner = torch.relu(before)
+        inner = torch.relu((average @ (x @ w0 + shift * w0.sum(dim=0))) + b0)
         error = loss.gradient((hat @ (inner @ w1)) + b1)
         spread = hat @ error
-        back = (spread @ w1.T) * (before > 0)
+        back = through_relu(spread @ w1.T, inner)
         spread_back = average.gradient(back)
         first = x.gradient(spread_back) + shift * spread_back.sum(dim=0)
         return torch.cat([first.reshape(-1), back.sum(dim=0), (inner.T @ spread).reshape(-1), error.sum(dim=0)])
