@@ -3,24 +3,32 @@ them.
 
 Rows of hop 0 are public: directions of public features, and random signs (so that a sum over neighbours is a sketch of the
 adjacency matrix, and inner products of two sketches count shared neighbours). Round k: the server broadcasts unit rows, a
-client adds up those of its nodes' neighbours and sends the sums with noise, as GAP does (Sajadmanesh et al. 2023). In the last
-round each client releases, with noise, how many *supervision* edges it has and the sum of what the released rows say of them.
-The server turns that into Fisher's discriminant against random pairs, which cost nothing: they are drawn without looking at any
-edge.
+client adds up those of its nodes' neighbours and sends the sums with noise, as GAP does (Sajadmanesh et al. 2023). Then
+*supervision* edges teach how to score a pair from the released rows of its ends:
+
+    decoder: sum      one round: how many they are, and the sum of what the rows say of them. The server turns it into Fisher's
+                      discriminant against random pairs
+    decoder: steps    DP-SGD on pairs: in each step every edge is drawn by a fresh, secret coin, and the sum of the drawn
+                      edges' clipped gradients is released (``learning.pair_scorer``). With ``hops: 0`` it is nothing else
+
+Random pairs stand for pairs without an edge. They are drawn from ids alone, without looking at any edge, and what the server
+computes of them is public, so no negative has a price. Negatives that are drawn from non-edges would: an edge more makes one of
+them impossible.
 
 Public coins split all pairs of nodes: edges of some pairs are summed over in hops, those of the others supervise, because an
 edge that is in a hop looks more alike than an edge that is not.
 
 **Guarantee.** Edge level, for one undirected edge more or less (or one direction of it); features and who exists are public. An
 edge changes two rows of each hop by at most one unit row: Δ₂ = √2 (``neighbour_sums``). It is one row of the last sum: Δ₂ =
-``LONGEST`` and the 1 that counts it (``EdgeRows``). Hops and last sum are composed, although the coins put each edge in only
-one of them: the price is an upper bound. A score is computed from released values, so any pair may be asked, and answers may be
-shown.
+``LONGEST`` and the 1 that counts it (``EdgeRows``), or one row of a step where its coin falls so: Δ₂ = 1 (``EdgeClippedSum``, a
+Gaussian with Poisson sampling). Negatives are no rows. Hops and what follows are composed, although the coins put each edge in
+only one of them: the price is an upper bound. A score is computed from released values, so any pair may be asked, and answers
+may be shown.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,20 +36,21 @@ from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import RuntimeFailure, ScenarioError
-from fedgraph.learning import links
-from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, with_cut
+from fedgraph.learning import links, pair_scorer
+from fedgraph.learning.optimisers.descents import poisson_mask
+from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut
 from fedgraph.methods import base
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
+from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.sensitivity import EdgeRows
+from fedgraph.privacy.sensitivity import Bound, EdgeClippedSum, EdgeRows, kernel_name
 from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
 from fedgraph.types import Subgraph
 
-REFERENCE = base.bibtex("sajadmanesh2023gap")
+REFERENCE = base.bibtex("sajadmanesh2023gap", "huang2025relational")
 
 CLIP = math.hypot(1.0, links.LONGEST)  # the row of one edge: a 1 that counts it, and what is known of it
 RANDOM = 20_000  # random pairs that stand for pairs without an edge
@@ -55,8 +64,15 @@ class Params(Settings):
         "auto", description="what is summed: features, random signs, or both; auto: features where there are any, else random"
     )
     width: int = Field(128, ge=1, description="columns of each of them, at most")
-    supervision: float = Field(0.25, gt=0, lt=1, description="share of all pairs whose edges teach the discriminant")
-    supervision_share: float = Field(0.15, gt=0, lt=1, description="share of the squared loss that the discriminant takes")
+    decoder: Literal["sum", "steps"] = Field(
+        "sum", description="how supervision edges teach: by one noisy sum (a discriminant), or by DP-SGD on pairs"
+    )
+    supervision: float = Field(0.25, gt=0, lt=1, description="share of all pairs whose edges teach the decoder")
+    supervision_share: float = Field(0.15, gt=0, lt=1, description="share of the squared loss that the decoder takes")
+    steps: int = Field(100, ge=1, description="of decoder: steps, noisy sums of gradients T")
+    sampling_rate: float = Field(
+        0.1, gt=0, le=1, description="of decoder: steps, probability q that an edge is drawn in a step"
+    )
 
     @model_validator(mode="after")
     def _knows_something(self) -> "Params":
@@ -67,11 +83,14 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """public: float32 [n, w], hop 0. split: columns of features. key: of the public coins and the random pairs."""
+    """public: float32 [n, w], hop 0. split: columns of features. key: of the public coins and the random pairs. std: of the
+    noise in the whole sum that teaches the decoder.
+    """
 
     public: np.ndarray
     split: int
     key: int
+    std: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +108,14 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """direction: float64 [d], of the discriminant, once it is there."""
+    """direction: float64 [d], of the discriminant, once it is there. learnt: where DP-SGD is, once it began."""
 
     direction: np.ndarray | None = None
+    learnt: pair_scorer.Learnt | None = None
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
+Priced: TypeAlias = tuple[Mechanism, Event]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -110,24 +131,15 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         parts.append(links.random_rows(facts.sizes.num_nodes, params.width, key))
     if not parts:
         raise ScenarioError("link_hops with hops: 0 reads features, and these data have none: write hops: 1 or more")
-    noise: tuple[tuple[Mechanism, Event], ...] = ((Disclose("no noise was asked for"), Unprotected("no noise")),) * 2
-    min_clients = 1
-    relation, per_end = Relation.EDGE_UNDIRECTED, facts.membership.cut_edges_shared
-    ends = math.sqrt(2) if per_end else 1.0
-    if budget.private:
-        whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
-        share = params.supervision_share if params.hops else 1.0
-        hop_multiplier = whole * math.sqrt(params.hops / (1 - share)) if params.hops else math.inf
-        sum_multiplier = whole / math.sqrt(share)
-        delta2 = neighbour_sums.sensitivity(relation)
-        sum_std, min_clients = base.gradient_std(sum_multiplier, CLIP, facts)
-        noise = ((GaussianNoise(sum_std), Gaussian(ends * sum_multiplier)),) * 2
-        if params.hops:
-            hop_std = base.gradient_std(hop_multiplier, delta2, facts)[0]
-            noise = ((GaussianNoise(hop_std), Gaussian(ends * hop_multiplier)), noise[1])
-    n, rounds = facts.sizes.num_nodes, params.hops
-    releases = (PlannedRelease("aggregate", NeighbourSums(n), *noise[0], range(rounds)),) if rounds else ()
-    last = PlannedRelease("supervision", EdgeRows(CLIP, max(1, n * (n - 1) // 2)), *noise[1], range(rounds, rounds + 1))
+    n, rounds, relation = facts.sizes.num_nodes, params.hops, Relation.EDGE_UNDIRECTED
+    per_end = facts.membership.cut_edges_shared
+    if per_end and params.decoder == "steps":
+        raise ScenarioError("decoder: steps draws an edge at one client: write cut_edges: dropped, or decoder: sum")
+    hops, teaching, min_clients = _noise(params, facts, budget)
+    releases = (PlannedRelease("aggregate", NeighbourSums(n), *hops, range(rounds)),) if rounds else ()
+    last = range(rounds, rounds + (1 if params.decoder == "sum" else params.steps))
+    supervision = PlannedRelease("supervision", _taught(params, n), *teaching, last)
+    whole = teaching[0].std * math.sqrt(facts.sizes.num_clients) if isinstance(teaching[0], GaussianNoise) else 0.0
     assumed = (
         Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC,
     )  # fmt: skip
@@ -136,13 +148,45 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         params=params,
         facts=facts,
         guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=per_end),
-        schedule=base.Schedule(rounds=rounds + 1, releases=(*releases, last), min_clients=min_clients),
-        made=Made(np.concatenate(parts, axis=1), split, key),
+        schedule=base.Schedule(rounds=last.stop, releases=(*releases, supervision), min_clients=min_clients),
+        made=Made(np.concatenate(parts, axis=1), split, key, whole),
     )
 
 
+def _taught(params: Params, num_nodes: int) -> Bound:
+    """Of the sum that teaches the decoder: an edge is one row of it."""
+    most = max(1, num_nodes * (num_nodes - 1) // 2)
+    if params.decoder == "sum":
+        return EdgeRows(CLIP, most)
+    return EdgeClippedSum(1.0, most, kernel_name(pair_scorer.clipped_gradient_sum))
+
+
+def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tuple[Priced, Priced, int]:
+    """(of a hop, of the sum that teaches the decoder, clients that must finish); of shared edges events price one end."""
+    if not budget.private:
+        clear = Disclose("no noise was asked for"), Unprotected("no noise")
+        return clear, clear, 1
+    whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+    share = params.supervision_share if params.hops else 1.0
+    ends = math.sqrt(2) if facts.membership.cut_edges_shared else 1.0
+    of_hop = whole * math.sqrt(params.hops / (1 - share)) if params.hops else math.inf
+    hops, teaching = Gaussian(ends * of_hop), cast(Event, Gaussian(ends * whole / math.sqrt(share)))
+    multiplier, change = whole / math.sqrt(share), CLIP
+    if params.decoder == "steps":
+
+        def everything(of_step: float) -> Event:
+            step = PoissonGaussian(of_step, params.sampling_rate, touched_rows=1, replaced=False)
+            return Composed((Repeated(hops, params.hops), Repeated(step, params.steps)))
+
+        multiplier, change = calibrate.noise_multiplier(everything, budget.epsilon, budget.delta), 1.0
+        teaching = PoissonGaussian(multiplier, params.sampling_rate, touched_rows=1, replaced=False)
+    std, min_clients = base.gradient_std(multiplier, change, facts)
+    hop_std = base.gradient_std(of_hop, neighbour_sums.sensitivity(Relation.EDGE_UNDIRECTED), facts)[0]
+    return (GaussianNoise(hop_std) if params.hops else Disclose("no hop"), hops), (GaussianNoise(std), teaching), min_clients
+
+
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    return _broadcast(plan, plan.made.public)
+    return _broadcast(plan, plan.made.public, 0)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
@@ -161,9 +205,10 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
-    """One noisy hop over the client's edges (behind secure aggregation: on the rows of all nodes), or the last sum."""
-    if round_ == plan.params.hops:
-        return {"supervision": desk.release("supervision", lambda: _supervised(plan, work, model))}
+    """One noisy hop over the client's edges (behind secure aggregation: on the rows of all nodes), or what teaches."""
+    if round_ >= plan.params.hops:
+        teach = _supervised if plan.params.decoder == "sum" else _gradient
+        return {"supervision": desk.release("supervision", lambda: teach(plan, work, model, streams))}
 
     def aggregate() -> np.ndarray:
         rows, whole = model["rows"][:, -plan.made.public.shape[1] :], plan.facts.sizes.num_nodes
@@ -173,7 +218,19 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     return {"aggregate": desk.release("aggregate", aggregate)}
 
 
-def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
+def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.Streams) -> np.ndarray:
+    """[1 + p], of the supervision edges that are drawn in this step."""
+    drawn = poisson_mask(len(work.supervision), plan.params.sampling_rate, streams.generator("batch"))
+    return pair_scorer.clipped_gradient_sum(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
+
+
+def _read(plan: Planned, model: base.Model) -> np.ndarray:
+    """float32 [n, (K + 1)·w], what the scorer reads: unit rows of all hops."""
+    hops = _blocks(plan, model["rows"]).hops
+    return np.concatenate([unit_length(rows) for rows in hops], axis=1) / np.float32(math.sqrt(len(hops)))
+
+
+def _supervised(plan: Planned, work: Work, model: base.Model, streams: base.Streams) -> np.ndarray:
     """[m, 1 + d]: a 1 and what released rows say, of each supervision edge, times the share of it that the client counts."""
     known = _known(plan, model, work.supervision)
     return np.concatenate([np.ones((len(known), 1)), known], axis=1) * work.shares[:, None]
@@ -193,25 +250,40 @@ def _random(plan: Planned) -> np.ndarray:
     return links.random_pairs(plan.facts.sizes.num_nodes, RANDOM, np.random.default_rng(plan.made.key))
 
 
-def _broadcast(plan: Planned, rows: np.ndarray) -> base.State[Memory]:
-    """All rows so far, and how random pairs look in them."""
-    scale = links.Scale.of_random(_blocks(plan, rows).known_of(_random(plan)))
-    return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
+def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[Memory]:
+    """All rows so far; of a sum how random pairs look in them, of steps the scorer, once all ``hops`` are there."""
+    if plan.params.decoder == "sum":
+        scale = links.Scale.of_random(_blocks(plan, rows).known_of(_random(plan)))
+        return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
+    if hops < plan.params.hops:
+        return base.State({"rows": rows}, Memory())
+    learnt = _learner(plan).start(pair_scorer.start(hops + 1, plan.made.public.shape[1]))
+    return base.State({"rows": rows, "scorer": learnt.descended.parameters}, Memory(learnt=learnt))
+
+
+def _learner(plan: Planned) -> pair_scorer.Learner:
+    return pair_scorer.Learner(plan.params.steps, plan.made.std, plan.made.key)
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
-    """Keep the noisy hop and broadcast it; or, in the last round, find the discriminant."""
+    """Keep the noisy hop and broadcast it; then find the discriminant, or take one step with the scorer."""
     if inbox.round < plan.params.hops:
         parts = inbox.each.get("aggregate")
         sums = placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums["aggregate"]
-        return _broadcast(plan, np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32))
-    each = inbox.each.get("supervision")
-    total = np.sum(each, axis=0) if each else inbox.sums["supervision"]
-    return base.State(state.model, Memory(links.fisher_direction(_known(plan, state.model, _random(plan)), np.asarray(total))))
+        rows = np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32)
+        return _broadcast(plan, rows, inbox.round + 1)
+    each, before = inbox.each.get("supervision"), state.memory.learnt
+    total = np.asarray(np.sum(each, axis=0) if each else inbox.sums["supervision"])
+    if before is None:
+        return base.State(state.model, Memory(links.fisher_direction(_known(plan, state.model, _random(plan)), total)))
+    learnt = _learner(plan).step(before, _read(plan, state.model), total, inbox.round - plan.params.hops)
+    return base.State({**state.model, "scorer": learnt.descended.parameters}, Memory(learnt=learnt))
 
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
-    """float64 [m], the discriminant of each pair: computed from released values alone."""
+    """float64 [m], by the discriminant or the scorer: computed from released values alone."""
+    if state.memory.learnt is not None:
+        return pair_scorer.scores(state.memory.learnt.descended.average, _read(plan, state.model), pairs)
     if state.memory.direction is None:
         raise RuntimeFailure("link_hops was asked for scores before its last round")
     return np.asarray(_known(plan, state.model, pairs) @ state.memory.direction)
@@ -222,5 +294,9 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     reads=lambda plan: base.Reads.NOTHING,
     units=(Unit.EDGE,),
     drafts=(base.Draft("links", "edge", {"label": "noisy hops"}, "noisy sums over neighbours; one edge is private"),),
-    situations=(base.Situation("links"), base.Situation("links", settings={"hops": 0, "rows": "features"})),
+    situations=(
+        base.Situation("links"),
+        base.Situation("links", settings={"hops": 0, "rows": "features"}),
+        base.Situation("links", settings={"hops": 0, "decoder": "steps", "steps": 3, "sampling_rate": 1.0}),
+    ),
 )

@@ -123,13 +123,16 @@ def _of_sampled_rows(
 ) -> bool:
     """The multiplier is of the clip of one row, or of one answer that is computed from the rows that were drawn.
 
-    A row that is replaced moves the sum by two clips, which an event for a row that vanishes does not price.
+    A row that is replaced moves the sum by two clips, which an event for a row that vanishes does not price. At edge level a
+    row must be one edge's (``EdgeRows``, ``EdgeClippedSum``), at one client.
     """
-    if place.protection.relation.replaces and not event.replaced:
+    relation = place.protection.relation
+    if place.per_end or (relation.replaces and not event.replaced):
         return False
     if not isinstance(place.bound, (ClippedSum, L2Ball, Rows, SimplexRows)):
         return False
-    return _enough(mechanism, event.noise_multiplier * least_change(place, Relation.NODE_ZERO_OUT), place)
+    of_one = relation if relation.unit is Unit.EDGE else Relation.NODE_ZERO_OUT
+    return _enough(mechanism, event.noise_multiplier * least_change(place, of_one), place)
 
 
 def _of_mentions(

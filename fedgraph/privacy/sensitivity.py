@@ -141,6 +141,11 @@ class EdgeRows(Rows):
 
 
 @dataclass(frozen=True)
+class EdgeClippedSum(ClippedSum):
+    """``ClippedSum`` with one row for each edge, as in ``EdgeRows``."""
+
+
+@dataclass(frozen=True)
 class NonNegativeRows(Bound):
     """A matrix [rows, m] of which at most ``num_rows`` rows depend on data: entries ≥ 0, each row's L2 norm ≤ radius.
 
@@ -263,16 +268,16 @@ def sensitivity_l2(bound: Bound, relation: Relation) -> float:
     * ``L2Ball``: zero-out to the zero value → radius; replaced → 2·radius.
     * ``NonNegativeRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² where u, v ≥ 0 → √(2·num_rows)·radius.
     * ``SimplexRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² ≤ ‖u‖₁² + ‖v‖₁² = 2 for u, v ≥ 0 → √(2·num_rows).
-    * ``EdgeRows``: one edge is one row → clip, under an edge relation only.
+    * ``EdgeRows``, ``EdgeClippedSum``: one edge is one row → clip, under an edge relation only.
     * ``EndsClippedSum``: two rows are replaced, 2·clip each → 4·clip; ``EndsSimplexRows``: two rows, √2 each → 2. Both under
       ``edge-undirected`` only.
     * ``Box`` with m entries is not covered here (it depends on m): mechanisms on a box are priced per entry.
     """
-    if isinstance(bound, EdgeRows) and relation.unit is Unit.EDGE:
+    if isinstance(bound, (EdgeRows, EdgeClippedSum)) and relation.unit is Unit.EDGE:
         return bound.clip
-    if relation is Relation.EDGE_UNDIRECTED and isinstance(bound, (EndsClippedSum, EndsSimplexRows)):
+    if isinstance(bound, (EndsClippedSum, EndsSimplexRows)) and relation is Relation.EDGE_UNDIRECTED:
         return 4.0 * bound.clip if isinstance(bound, EndsClippedSum) else 2.0
-    if relation.unit is Unit.EDGE or isinstance(bound, (EdgeRows, EndsClippedSum, EndsSimplexRows)):
+    if relation.unit is Unit.EDGE or isinstance(bound, (EdgeRows, EdgeClippedSum, EndsClippedSum, EndsSimplexRows)):
         raise PrivacyError(f"under {relation.value} one unit may change several rows; state the sensitivity where it is proven")
     if isinstance(bound, (ClippedSum, Rows)):
         return (2.0 if relation.replaces else 1.0) * bound.clip

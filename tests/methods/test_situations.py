@@ -407,6 +407,7 @@ DRAWN = {
     "progap_node": {"sampling_rate": 0.4},
     "privgnn": {},
     "heter_poisson": {},
+    "link_hops": {"hops": 0, "decoder": "steps", "steps": 3, "sampling_rate": 0.4},
     "sage_node coins": {"sampling_rate": 0.4, "batches": "poisson", "cap": "promised", "degree": 3},
     "sage_node fixed": {"sampling_rate": 0.4, "batches": "fixed", "cap": "promised", "degree": 3},
 }
@@ -458,6 +459,7 @@ def test_every_kernel_that_a_plan_names_is_run_here(library: Graph) -> None:
             "fedgraph.learning.clipping.per_sample.clipped_gradient_sum",
             "fedgraph.learning.clipping.staged.clipped_gradient_sum",
             "fedgraph.learning.clipping.subgraphs.clipped_sum",
+            "fedgraph.learning.pair_scorer.clipped_gradient_sum",
         }
         & named
     )

@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
+from fedgraph.learning import pair_scorer
 from fedgraph.privacy.accounting import mixture
 from fedgraph.privacy.events import (
     FixedSizeGaussian,
@@ -29,8 +30,9 @@ ZERO_OUT, REPLACE = Relation.NODE_ZERO_OUT.value, Relation.NODE_REPLACE.value
 
 
 def cases() -> Iterator[Case]:
-    """Poisson, fixed, without replacement, changing rows (ε and δ), mentions, one-time samples."""
+    """Poisson, pairs of nodes, fixed, without replacement, changing rows (ε and δ), mentions, one-time samples."""
     yield from _poisson()
+    yield from _pairs()
     yield from _fixed_batches()
     yield from _without_replacement()
     yield from _changing_rows()
@@ -75,6 +77,21 @@ def _poisson() -> Iterator[Case]:
         return np.asarray(GaussianNoise(sigma).apply(np.full((runs, round(rate * steps)), value), rng).sum(axis=1))
 
     yield sound.broken("fixed batches accounted as Poisson", cached(1.0), cached(0.0))
+
+
+def _pairs() -> Iterator[Case]:
+    """An edge that is drawn gives the clipped gradient of its pair; random pairs are drawn without looking at edges."""
+    sigma, rate, steps, delta = 1.5, 0.4, 4, 5e-2
+    nodes, read = np.array([[1.0, 0.0], [-0.6, 0.8]]), mixture.pair(sigma, rate, 1, False)
+    one = pair_scorer.clipped_gradient_sum(pair_scorer.start(1, 2), nodes, np.array([[0, 1]]), 1.0)
+    long = float(np.linalg.norm(one))
+    claim = Claim.of(Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps), delta)
+    there, back = (poisson(sigma, rate, steps, rows, read) for rows in ((long,), (0.0,)))
+    sound = Case("pairs-in-steps", Relation.EDGE_UNDIRECTED.value, claim, there, back)
+    yield sound
+    yield sound.broken("noise × ⅔", *(poisson(sigma * 2 / 3, rate, steps, rows, read) for rows in ((long,), (0.0,))))
+    yield sound.broken("a row at each end of an edge", poisson(sigma, rate, steps, (long, long), read))
+    yield sound.broken("a non-edge is a negative", there, poisson(sigma, rate, steps, (-long,), read))
 
 
 def _fixed_batches() -> Iterator[Case]:

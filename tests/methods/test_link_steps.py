@@ -1,0 +1,99 @@
+"""DP-SGD on pairs: what one edge moves against its price, the price against the noise, and what is learnt."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fedgraph
+from fedgraph.errors import PrivacyError
+from fedgraph.learning import links
+from fedgraph.methods import link_hops
+from fedgraph.methods.base import Budget, Plan, Streams
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.desk import declared
+from fedgraph.privacy.events import Composed, Gaussian, PoissonGaussian, Repeated
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
+from fedgraph.privacy.priced_noise import Place, require
+from fedgraph.privacy.sensitivity import ClippedSum, EdgeClippedSum, sensitivity_l2
+from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.types import Graph, Subgraph, without_edges
+from tests.public_facts import public_facts
+
+STEPS = {"method": "link_hops", "decoder": "steps", "steps": 20}
+
+
+def plan(graph: Graph, **settings: object) -> Plan:
+    facts = public_facts(
+        graph.num_nodes, graph.num_features, graph.num_classes, (graph.num_nodes,), Viewer.CURATOR_TRUSTED,
+        public_attributes=without_edges(graph), members=(np.arange(graph.num_nodes),), public_name="attributes",
+    )  # fmt: skip
+    return link_hops.plan(link_hops.Params(decoder="steps", **settings), facts, Budget(2.0, 1e-5))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("hops", [0, 2])
+def test_hops_and_steps_together_cost_the_budget_and_with_two_thirds_of_the_noise_more(library: Graph, hops: int) -> None:
+    made = plan(library, hops=hops, steps=30)
+    step = made.schedule.releases[-1]
+    assert isinstance(step.event, PoissonGaussian)
+    assert step.event.touched_rows == 1
+    assert isinstance(step.mechanism, GaussianNoise)
+    assert step.mechanism.std == pytest.approx(step.event.noise_multiplier)
+    hop = [Repeated(r.event, hops) for r in made.schedule.releases[:-1] if isinstance(r.event, Gaussian)]
+
+    def cost(noise: float) -> float:
+        less = dataclasses.replace(step.event, noise_multiplier=step.event.noise_multiplier * noise)
+        return price(Composed((*hop, Repeated(less, 30))), 1e-5).epsilon
+
+    assert len(hop) == (1 if hops else 0)
+    assert 1.99 < cost(1.0) <= 2.0
+    assert cost(2 / 3) > 2.1
+    assert price(declared(made.schedule.releases, 0), 1e-5).epsilon == pytest.approx(cost(1.0), rel=1e-6)
+
+
+def test_two_thirds_of_the_noise_at_the_full_price_is_no_plan(library: Graph) -> None:
+    made = plan(library)
+    step = made.schedule.releases[-1]
+    for share, bound in ((2 / 3, step.bound), (1.0, EdgeClippedSum(1.5, 10, "it"))):
+        less = dataclasses.replace(step, bound=bound, mechanism=GaussianNoise(step.mechanism.std * share))
+        with pytest.raises(PrivacyError, match="is priced as"):
+            require(less, Place(bound, made.guarantee.protection, per_end=False))
+    with pytest.raises(PrivacyError, match="is priced as"):
+        require(step, Place(step.bound, made.guarantee.protection, per_end=True))
+    of_nodes = dataclasses.replace(step, bound=ClippedSum(1.0, 10, "it"))
+    with pytest.raises(PrivacyError, match="one unit may change several rows"):
+        require(of_nodes, Place(of_nodes.bound, made.guarantee.protection, per_end=False))
+
+
+@pytest.mark.parametrize("relation", [Relation.NODE_ZERO_OUT, Relation.NODE_LINKS, Relation.ENTITY_LINKS])
+def test_a_row_of_an_edge_says_nothing_of_other_units(relation: Relation) -> None:
+    with pytest.raises(PrivacyError, match="one unit may change several rows"):
+        sensitivity_l2(EdgeClippedSum(1.0, 10, "it"), relation)
+
+
+def test_an_edge_moves_a_step_by_its_clip_and_no_negative(library: Graph) -> None:
+    """All coins fall for it: every edge of the graph is a row, and what the server adds depends on no edge."""
+    made = plan(library, hops=0, sampling_rate=1.0)
+    state = link_hops.start(made, np.random.default_rng(0))
+    streams, bound = Streams(0, ("c", "client", 0, "round", 0)), made.schedule.releases[-1].bound
+
+    def value(graph: Graph) -> np.ndarray:
+        work = link_hops.prepare(made, Subgraph(0, graph, np.arange(graph.num_nodes)))
+        return bound.enforce(link_hops._gradient(made, work, state.model, streams))
+
+    edges, whole = links.edges_of(library.adjacency), value(library)
+    moves = []
+    for gone in range(0, len(edges), 7):
+        kept = links.adjacency_of(np.delete(edges, gone, axis=0), library.num_nodes)
+        moves.append(np.linalg.norm(whole - value(dataclasses.replace(library, adjacency=sp.csr_array(kept)))))
+    assert 2 / 3 < max(moves) <= sensitivity_l2(bound, Relation.EDGE_UNDIRECTED) == 1.0
+
+
+def test_in_a_run_every_row_keeps_its_price_and_learns(library: Graph) -> None:
+    rows = [{**STEPS, "hops": 0, "label": "pairs"}, {**STEPS, "label": "hop and pairs"}]
+    run = fedgraph.compare(library, rows, epsilons=[4, np.inf], trust=["curator", "sums", "own-client"], clients=3)
+    found = {(r.head.variant, r.head.world.trust.value, r.head.epsilon): r for r in run.rows}
+    assert all(row.provable <= 4 for (_, _, epsilon), row in found.items() if epsilon == 4)
+    assert found["pairs", "curator", np.inf].mean("auc") > 0.65
+    assert len(found) == 12
