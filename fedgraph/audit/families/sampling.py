@@ -89,7 +89,8 @@ def _pairs() -> Iterator[Case]:
     there, back = (poisson(sigma, rate, steps, rows, read) for rows in ((long,), (0.0,)))
     sound = Case("pairs-in-steps", Relation.EDGE_UNDIRECTED.value, claim, there, back)
     yield sound
-    yield sound.broken("noise × ⅔", *(poisson(sigma * 2 / 3, rate, steps, rows, read) for rows in ((long,), (0.0,))))
+    quiet = sigma * 2 / 3
+    yield sound.broken("noise × ⅔", poisson(quiet, rate, steps, (long,), read), poisson(quiet, rate, steps, (0.0,), read))
     yield sound.broken("a row at each end of an edge", poisson(sigma, rate, steps, (long, long), read))
     yield sound.broken("a non-edge is a negative", there, poisson(sigma, rate, steps, (-long,), read))
 
