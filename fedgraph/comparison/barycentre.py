@@ -85,14 +85,10 @@ def _first(spaces: Sequence[MetricSpace], num_points: int) -> MetricSpace:
     sizes = np.array([space.num_points for space in spaces])
     nearest = spaces[int(np.argmin(np.abs(sizes - num_points)))]
     weights = np.full(num_points, 1.0 / num_points)
-    return update_barycentre(weights, [nearest], [_monotone(weights, nearest)])
-
-
-def _monotone(weights: np.ndarray, space: MetricSpace) -> np.ndarray:
-    """The coupling [n, m] that spreads the space's points, by ascending mean distance, over the weights in order."""
-    order = np.argsort(space.distances @ space.weights, kind="stable")
-    ends = np.minimum(np.cumsum(weights), 1.0)[:, None], np.minimum(np.cumsum(space.weights[order]), 1.0)[None, :]
-    starts = ends[0] - weights[:, None], ends[1] - space.weights[order][None, :]
-    plan = np.zeros((weights.size, space.num_points))
+    # The coupling [n, m] that spreads the space's points, by ascending mean distance, over the weights in order.
+    order = np.argsort(nearest.distances @ nearest.weights, kind="stable")
+    ends = np.minimum(np.cumsum(weights), 1.0)[:, None], np.minimum(np.cumsum(nearest.weights[order]), 1.0)[None, :]
+    starts = ends[0] - weights[:, None], ends[1] - nearest.weights[order][None, :]
+    plan = np.zeros((weights.size, nearest.num_points))
     plan[:, order] = np.clip(np.minimum(*ends) - np.maximum(*starts), 0.0, None)
-    return plan
+    return update_barycentre(weights, [nearest], [plan])

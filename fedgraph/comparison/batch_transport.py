@@ -79,11 +79,6 @@ def corner_bases(
     )
 
 
-def set_duals(basis: Basis, cost: torch.Tensor) -> None:
-    """In place; cost: float64 [B, N, M], infinite at padding."""
-    basis.dual.copy_(torch.bmm(at_cells(basis, cost)[:, None, :], basis.inverse.double())[:, 0])
-
-
 def cheapest_cells(basis: Basis, cost: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The lowest reduced cost of each pair and its cell, [B] each; one pass writes all, one reads them."""
     (pairs, num_rows, num_columns), one = cost.shape, torch.ones_like(basis.dual)
@@ -117,7 +112,8 @@ def improve_bases(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> 
     tolerance: float64 [B]; an edge enters while its reduced cost is below −tolerance. Pairs that are done leave the batch when
     they are half of it.
     """
-    set_duals(basis, cost)
+    # In place; cost: float64 [B, N, M], infinite at padding.
+    basis.dual.copy_(torch.bmm(at_cells(basis, cost)[:, None, :], basis.inverse.double())[:, 0])
     moved = torch.zeros_like(tolerance, dtype=torch.bool)
     left = torch.arange(len(cost), device=cost.device)
     mine, prices, slack = basis, cost, tolerance

@@ -104,7 +104,12 @@ def svm(
     grams = [kernel(distances, gamma, handling) for gamma in gammas]
     named, chosen, lowest = [], [], []
     for split in splits:
-        inner = _inner(labels, split, inner_folds, rng)
+        if split.validation.size:
+            inner = [(split.train, split.validation)]
+        else:
+            fewest = np.bincount(np.unique(labels[split.train], return_inverse=True)[1]).max()
+            parts = _stratified(labels[split.train], max(2, min(inner_folds, int(fewest))), rng)
+            inner = [(split.train[part.train], split.train[part.test]) for part in parts]
         table = np.array(
             [[_mean_accuracy(gram, labels, inner, cost, max_iterations) for gram, _ in grams] for cost in costs]
         )  # rows C, columns γ: argmax takes the first of equals
@@ -155,14 +160,6 @@ def _stratified(labels: np.ndarray, num_folds: int, rng: np.random.Generator) ->
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         for train, test in model.split(np.zeros(labels.size), labels):
             yield Split(train, np.zeros(0, np.int64), test)
-
-
-def _inner(labels: np.ndarray, split: Split, inner_folds: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
-    if split.validation.size:
-        return [(split.train, split.validation)]
-    fewest = np.bincount(np.unique(labels[split.train], return_inverse=True)[1]).max()
-    parts = _stratified(labels[split.train], max(2, min(inner_folds, int(fewest))), rng)
-    return [(split.train[part.train], split.train[part.test]) for part in parts]
 
 
 def _mean_accuracy(

@@ -58,7 +58,17 @@ def kmeans_gw(
         raise ValueError(f"num_init and max_iterations must be at least 1, found {num_init} and {max_iterations}")
     runs = []
     for stream in rng.spawn(num_init):
-        chosen = _seed(spaces, num_clusters, stream, options, distances)
+        chosen = [int(stream.integers(len(spaces)))]
+        nearest = np.full(len(spaces), np.inf)
+        while len(chosen) < num_clusters:
+            row = distances[chosen[-1]] if distances is not None else _to(spaces, [spaces[chosen[-1]]], options)[:, 0]
+            nearest = np.minimum(nearest, np.maximum(row, 0.0))
+            nearest[chosen] = 0.0
+            open_mass = nearest.sum()
+            if open_mass > 0:
+                chosen.append(int(stream.choice(len(spaces), p=nearest / open_mass)))
+            else:
+                chosen.append(int(stream.choice(np.setdiff1d(np.arange(len(spaces)), chosen))))
         runs.append(_lloyd(spaces, [spaces[i] for i in chosen], options, max_iterations))
     return min(runs, key=lambda run: run.inertia)
 
@@ -134,27 +144,6 @@ def scores(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarr
             float(silhouette_score(distances, labels_pred, metric="precomputed")) if defined else float("nan")
         )
     return result
-
-
-def _seed(
-    spaces: Sequence[MetricSpace],
-    num_clusters: int,
-    rng: np.random.Generator,
-    options: GromovOptions,
-    distances: np.ndarray | None,
-) -> list[int]:
-    chosen = [int(rng.integers(len(spaces)))]
-    nearest = np.full(len(spaces), np.inf)
-    while len(chosen) < num_clusters:
-        row = distances[chosen[-1]] if distances is not None else _to(spaces, [spaces[chosen[-1]]], options)[:, 0]
-        nearest = np.minimum(nearest, np.maximum(row, 0.0))
-        nearest[chosen] = 0.0
-        open_mass = nearest.sum()
-        if open_mass > 0:
-            chosen.append(int(rng.choice(len(spaces), p=nearest / open_mass)))
-        else:
-            chosen.append(int(rng.choice(np.setdiff1d(np.arange(len(spaces)), chosen))))
-    return chosen
 
 
 def _lloyd(

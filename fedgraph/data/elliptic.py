@@ -43,29 +43,20 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
         return np.asarray(order[place])
 
     ends = rows_of(arrays.whole(arrays.numbers(raw, EDGES, 2, skip=1), 2**53, raw, EDGES, skip=1), EDGES)
-    labels = _labels(raw, names.size, rows_of)
-    features, split = feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32))), _split(table[:, 1], labels)
-    return published.graph(data, raw, (ends[:, 0], ends[:, 1]), features, labels, masks=split, features_from_edges=True)
-
-
-def _split(step: np.ndarray, labels: np.ndarray) -> tuple[arrays.Masks, ...]:
-    train, test = (np.flatnonzero((labels >= 0) & side) for side in (step <= LAST_TO_TRAIN, step > LAST_TO_TRAIN))
-    return arrays.split_from_ids(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
-
-
-def _labels(raw: RawFiles, count: int, rows_of: object) -> np.ndarray:
-    assert callable(rows_of)
-    labels, known = np.full(count, -1, dtype=np.int64), []
+    labels, known = np.full(names.size, -1, dtype=np.int64), []
     for number, line in enumerate(arrays.text_of_file(raw, CLASSES).splitlines()[1:], 2):
-        name, comma, word = line.strip().partition(b",")
-        if not comma or not name.isdigit() or len(name) > 15 or word not in _WORDS:
+        transaction, comma, word = line.strip().partition(b",")
+        if not comma or not transaction.isdigit() or len(transaction) > 15 or word not in _WORDS:
             shown = line[:60].decode("utf-8", "replace")
             raise DataError(f"{raw.folder / CLASSES}:{number}: found {shown!r}; allowed: a transaction, then 1, 2 or unknown")
-        known.append((int(name), _WORDS[word]))
+        known.append((int(transaction), _WORDS[word]))
     if known:
         pairs = np.array(known, dtype=np.int64)
         labels[rows_of(pairs[:, 0], CLASSES)] = pairs[:, 1]
-    return labels
+    step, features = table[:, 1], feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32)))
+    train, test = (np.flatnonzero((labels >= 0) & side) for side in (step <= LAST_TO_TRAIN, step > LAST_TO_TRAIN))
+    split = arrays.split_from_ids(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
+    return published.graph(data, raw, (ends[:, 0], ends[:, 1]), features, labels, masks=split, features_from_edges=True)
 
 
 load = published.loader(DATASETS, read, published.Published.generated)

@@ -50,17 +50,13 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
     lists = parts["graph"]
     sources = np.repeat(np.fromiter(lists.keys(), np.int64), [len(v) for v in lists.values()])
     targets = np.concatenate([np.asarray(v, np.int64) for v in lists.values()])
-    split = (_public_split(one_hot.shape[1], test),)
+    # Yang et al. 2016: the first 20 nodes per class train, the next 500 validate, ``test.index`` names the test nodes.
+    train = 20 * one_hot.shape[1]
+    split = (Masks(np.arange(train), np.arange(train, train + 500), np.sort(test)),)
     labels = one_hot.argmax(axis=1)
     return published.graph(
         data, raw, (sources, targets), feature_matrix(features), labels, masks=split, features_from_edges=False
     )
-
-
-def _public_split(num_classes: int, test: np.ndarray) -> Masks:
-    """Yang et al. 2016: the first 20 nodes per class train, the next 500 validate, ``test.index`` names the test nodes."""
-    train = 20 * num_classes
-    return Masks(np.arange(train), np.arange(train, train + 500), np.sort(test))
 
 
 _HARMLESS = {

@@ -25,7 +25,7 @@ from fedgraph.data.base import arrays, published, small_graphs
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.base.structure import diagonal_blocks, feature_matrix, undirected
 from fedgraph.errors import DataError
-from fedgraph.types import Graph, GraphCollection, Provenance, plain_graph
+from fedgraph.types import GraphCollection, Provenance, plain_graph
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,14 @@ def read(data: published.Published, raw: RawFiles) -> GraphCollection:
     if found != _COUNTS[dataset]:
         raise DataError(f"{data.key!r} is not the published collection: found {found}, expected {_COUNTS[dataset]}")
     provenance = raw.provenance(data.title)
-    graphs = _cut(adjacency, features, np.bincount(owner, minlength=labels.size), data.key, provenance)
+    # Blocks of the given sizes along the diagonal, one graph each.
+    sizes = np.bincount(owner, minlength=labels.size)
+    name = data.key
+    rows = np.split(np.arange(adjacency.shape[0]), np.cumsum(sizes)[:-1])
+    graphs = tuple(
+        plain_graph(f"{name}#{i}", block, sp.csr_array(features[own]), np.full(own.size, -1, dtype=np.int64), 0, provenance)
+        for i, (block, own) in enumerate(zip(diagonal_blocks(adjacency, sizes), rows, strict=True))
+    )
     return GraphCollection(data.key, graphs, labels.astype(np.int64), values.size, provenance)
 
 
@@ -98,17 +105,6 @@ def degree_features(collection: GraphCollection, max_degree: int) -> GraphCollec
         ones = np.ones(graph.num_nodes, dtype=np.float32)
         graphs.append(replace(graph, features=sp.csr_array((ones, columns, index), shape=(graph.num_nodes, max_degree + 1))))
     return replace(collection, graphs=tuple(graphs))
-
-
-def _cut(
-    adjacency: sp.csr_array, features: sp.csr_array, sizes: np.ndarray, name: str, provenance: Provenance
-) -> tuple[Graph, ...]:
-    """Blocks of the given sizes along the diagonal, one graph each."""
-    rows = np.split(np.arange(adjacency.shape[0]), np.cumsum(sizes)[:-1])
-    return tuple(
-        plain_graph(f"{name}#{i}", block, sp.csr_array(features[own]), np.full(own.size, -1, dtype=np.int64), 0, provenance)
-        for i, (block, own) in enumerate(zip(diagonal_blocks(adjacency, sizes), rows, strict=True))
-    )
 
 
 def read_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:

@@ -49,7 +49,22 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
     """The graph of one language. Raises ``DataError`` naming file, line or node, what was found and what is allowed."""
     edges, words, target = data.files
     features = _features(raw, words)
-    labels = _labels(raw, target, features.shape[0])
+    # int64 [n]: 1 where mature. A node may stand twice with the same label (the published FR file has two such).
+    num_nodes = features.shape[0]
+    file, faults = str(raw.folder / target), Faults()
+    labels = np.full(num_nodes, -1, dtype=np.int64)
+    head, lines = tables.headed(raw.read(target), file, ("mature", "new_id"))
+    mature, node = head.index("mature"), head.index("new_id")
+    for line, cells in lines:
+        which, said = cells[node], cells[mature]
+        if not (which.isdecimal() and int(which) < num_nodes and said in ("True", "False")):
+            allowed = f"0 … {num_nodes - 1} with True or False"
+            faults.note(f"{file}:{line}", f"node {which!r} with mature {said!r}; allowed: {allowed}")
+        elif labels[int(which)] not in (-1, said == "True"):
+            faults.note(f"{file}:{line}", f"node {which} stands twice with different labels; allowed: one")
+        else:
+            labels[int(which)] = said == "True"
+    faults.refuse()
     arcs = arrays.whole(arrays.numbers(raw, edges, 2, skip=1), features.shape[0], raw, edges, skip=1)
     return published.graph(data, raw, (arcs[:, 0], arcs[:, 1]), features, labels, features_from_edges=False)
 
@@ -71,22 +86,3 @@ def _features(raw: RawFiles, name: str) -> sp.csr_array:
         columns += found
     shape = (len(table), NUM_FEATURES)
     return feature_matrix(sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape), binarise=True)
-
-
-def _labels(raw: RawFiles, name: str, num_nodes: int) -> np.ndarray:
-    """int64 [n]: 1 where mature. A node may stand twice with the same label (the published FR file has two such)."""
-    file, faults = str(raw.folder / name), Faults()
-    labels = np.full(num_nodes, -1, dtype=np.int64)
-    head, lines = tables.headed(raw.read(name), file, ("mature", "new_id"))
-    mature, node = head.index("mature"), head.index("new_id")
-    for line, cells in lines:
-        which, said = cells[node], cells[mature]
-        if not (which.isdecimal() and int(which) < num_nodes and said in ("True", "False")):
-            allowed = f"0 … {num_nodes - 1} with True or False"
-            faults.note(f"{file}:{line}", f"node {which!r} with mature {said!r}; allowed: {allowed}")
-        elif labels[int(which)] not in (-1, said == "True"):
-            faults.note(f"{file}:{line}", f"node {which} stands twice with different labels; allowed: one")
-        else:
-            labels[int(which)] = said == "True"
-    faults.refuse()
-    return labels

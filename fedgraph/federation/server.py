@@ -55,7 +55,10 @@ def merge(
     inbox = replace(inbox, sums=opened(inbox.sums))
     method = kinds.method(job.plan.method)
     after = method.server(job.plan, state, inbox)
-    _require_finite(after, round_)
+    # ``RuntimeFailure`` where learning diverged: even such a model has a largest score, so it would get an accuracy.
+    for name, value in after.model.items():
+        if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():
+            raise RuntimeFailure(f"round {round_}: learning diverged, {name!r} is not finite; try a smaller learning_rate")
     if job.plan.watch.keeps_rounds:
         own = _of_colluders([m for m in messages if isinstance(m, ClientMessage)], job.plan)
         after = State(after.model, after.memory, (*state.seen, (state.model, replace(inbox, colluding=own))))
@@ -74,13 +77,6 @@ def _of_colluders(messages: Sequence[ClientMessage], plan: Plan) -> dict[str, np
 
 def _bytes(arrays: Iterable[Any]) -> int:
     return sum(int(np.asarray(array).nbytes) for array in arrays)
-
-
-def _require_finite(state: State, round_: int) -> None:
-    """``RuntimeFailure`` where learning diverged: even such a model has a largest score, so it would get an accuracy."""
-    for name, value in state.model.items():
-        if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():
-            raise RuntimeFailure(f"round {round_}: learning diverged, {name!r} is not finite; try a smaller learning_rate")
 
 
 def _of_sums(messages: Sequence[BlockMessage], round_: int, summed: Sequence[tuple[str, int]]) -> Inbox:

@@ -40,7 +40,14 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     base.require_clients(params.clients, graph.num_nodes)
     found = communities(graph, params.resolution, rng, params.algorithm)
     pieces = _at_least(found, params.clients, graph)
-    groups = _merge(pieces, params.clients)
+    # Deal groups, largest first, to the client with fewest nodes.
+    load = [(0, client) for client in range(params.clients)]
+    dealt: list[list[np.ndarray]] = [[] for _ in range(params.clients)]
+    for group in pieces:
+        size, client = heapq.heappop(load)
+        dealt[client].append(group)
+        heapq.heappush(load, (size + group.size, client))
+    groups = [np.concatenate(parts) for parts in dealt]
     return base.disjoint(
         graph,
         groups,
@@ -95,17 +102,6 @@ def _breadth_first(graph: Graph, nodes: np.ndarray) -> np.ndarray:
             seen[reached] = True
             order += reached.tolist()
     return nodes[order]
-
-
-def _merge(groups: list[np.ndarray], clients: int) -> list[np.ndarray]:
-    """Deal groups, largest first, to the client with fewest nodes."""
-    load = [(0, client) for client in range(clients)]
-    dealt: list[list[np.ndarray]] = [[] for _ in range(clients)]
-    for group in groups:
-        size, client = heapq.heappop(load)
-        dealt[client].append(group)
-        heapq.heappush(load, (size + group.size, client))
-    return [np.concatenate(parts) for parts in dealt]
 
 
 PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split)

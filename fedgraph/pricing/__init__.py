@@ -18,7 +18,7 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import costs, documents
-from fedgraph.pricing.base import Asked, Fix, Priced, Quote, Reading, Row, Setting, Unknown
+from fedgraph.pricing.base import Asked, Fix, Priced, Quote, Reading, Row, Unknown
 from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import table
@@ -214,11 +214,7 @@ def _fix(document: Document, reading: Reading, target: float) -> Fix:
     assumed = [f"{u.name} = {u.worst if u.worst is not None else u.values[0]:g}" for u in document.answers.open.values()]
     why = "the same system with these settings" + (f", if {', '.join(assumed)}" if assumed else "")
     settings, noisier = (_again(document, factor)[0].settings or {} for factor in (high, high * 2))
-    return Fix(target, _written(settings, noisier), cost(high), why)
-
-
-def _written(settings: Mapping[str, Setting], noisier: Mapping[str, Setting]) -> dict[str, float | int | str]:
-    """Six digits, towards more noise: up where more noise is a larger number, down where it is a smaller one."""
+    # Six digits, towards more noise: up where more noise is a larger number, down where it is a smaller one.
     out: dict[str, float | int | str] = {}
     for name, setting in settings.items():
         later = noisier[name]
@@ -229,4 +225,4 @@ def _written(settings: Mapping[str, Setting], noisier: Mapping[str, Setting]) ->
             out[name] = float(f"{step / scale:.6g}")
         else:
             out[name] = value
-    return out
+    return Fix(target, out, cost(high), why)

@@ -49,7 +49,11 @@ class Sensitivity:
         rounds = min(rounds, self.rounds)
         if self.exact:
             norms = np.square(_factor(self.rounds, self.separation)[:rounds, :rounds]).sum(axis=0)
-            return MARGIN * math.sqrt(_heaviest(norms, self.separation))
+            # The largest sum of weights at indices at least ``gap`` apart.
+            best = np.zeros(len(norms) + 1)
+            for i in range(len(norms) - 1, -1, -1):
+                best[i] = max(best[i + 1], norms[i] + best[min(i + self.separation, len(norms))])
+            return MARGIN * math.sqrt(float(best[0]))
         times = math.ceil(rounds / self.separation)
         return math.sqrt(min(rounds, times * self._band, times * self.once() ** 2))
 
@@ -64,14 +68,6 @@ class Sensitivity:
     @property
     def _band(self) -> int:
         return max(1, self.separation - 1)
-
-
-def _heaviest(weights: Array, gap: int) -> float:
-    """The largest sum of weights at indices at least ``gap`` apart."""
-    best = np.zeros(len(weights) + 1)
-    for i in range(len(weights) - 1, -1, -1):
-        best[i] = max(best[i + 1], weights[i] + best[min(i + gap, len(weights))])
-    return float(best[0])
 
 
 @lru_cache(maxsize=32)

@@ -215,7 +215,15 @@ def read(path: Path) -> Document:
         return Document(path, "ledger")
     text = text_of(path)
     try:
-        return _parsed(path, suffix, text)
+        if suffix in FORMATS:
+            data, lines = formats.parsed_file(path, suffix, text)
+            return Document(path, FORMATS[suffix], data, lines=lines)
+        if suffix in (".py", ".ipynb"):
+            text, written = (text, {}) if suffix == ".py" else formats.notebook(path, text)
+            return Document(path, "python", text=text, written=written)
+        if suffix in KINDS or not suffix:
+            return from_text(path, text)
+        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(KINDS)}")
     except RecursionError:
         raise PricingError(f"{path}:1: nested too deeply; at most {formats.DEEPEST} levels are read") from None
 
@@ -250,18 +258,6 @@ def _inside(folder: Path) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise PricingError(f"{folder}: a folder without pyproject.toml or ledger.jsonl; name the file to price")
-
-
-def _parsed(path: Path, suffix: str, text: str) -> Document:
-    if suffix in FORMATS:
-        data, lines = formats.parsed_file(path, suffix, text)
-        return Document(path, FORMATS[suffix], data, lines=lines)
-    if suffix in (".py", ".ipynb"):
-        text, written = (text, {}) if suffix == ".py" else formats.notebook(path, text)
-        return Document(path, "python", text=text, written=written)
-    if suffix in KINDS or not suffix:
-        return from_text(path, text)
-    raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(KINDS)}")
 
 
 def from_text(path: Path, text: str) -> Document:

@@ -29,7 +29,13 @@ def read(document: Document) -> Job:
             elif direction == "out":
                 for target in targets:
                     placed.setdefault(target, []).append((tasks, used))
-    kind, everywhere = _sent(document), placed.pop("*", [])
+    # The kind of data that clients send: the transfer type of a recipe or a runner, FULL where it says none.
+    kinds = set()
+    for call in document.calls:
+        value = plain(call.get("params_transfer_type"))
+        if call.reached and ("params_transfer_type" in call.keywords or call.name.endswith(("Recipe", "ScriptRunner"))):
+            kinds.add(KINDS.get("FULL" if value is None else _last(value).upper()))
+    kind, everywhere = (kinds.pop() if len(kinds) == 1 else None), placed.pop("*", [])
     named = sorted((sites | set(placed)) - {"*", "server"})
     for site in named or ["*"]:
         held = [*everywhere, *placed.get(site, [])]
@@ -123,16 +129,6 @@ def _args(document: Document, call: Call) -> dict[str, Tree]:
 def _last(value: Value) -> str:
     """The last part of a name, or a text."""
     return value.dotted.rsplit(".", 1)[-1] if isinstance(value, Name) else value if isinstance(value, str) else "?"
-
-
-def _sent(document: Document) -> str | None:
-    """The kind of data that clients send: the transfer type of a recipe or a runner, FULL where it says none."""
-    kinds = set()
-    for call in document.calls:
-        value = plain(call.get("params_transfer_type"))
-        if call.reached and ("params_transfer_type" in call.keywords or call.name.endswith(("Recipe", "ScriptRunner"))):
-            kinds.add(KINDS.get("FULL" if value is None else _last(value).upper()))
-    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _count(document: Document) -> int | None:

@@ -170,7 +170,7 @@ def _strategies(document: Document) -> tuple[tuple[Value, int | None], ...]:
         else:
             continue
         rounds = default if said is None else answers.number(said, "rounds", line)
-        found.append((plain(strategy), _whole(rounds), call))
+        found.append((plain(strategy), (int(rounds) if rounds is not None and rounds >= 0 else None), call))
     taken = [(strategy, rounds) for strategy, rounds, call in found if answers.taken(call)]
     looped = next((call for _, _, call in found if call.repeated), None)
     if looped is not None:
@@ -178,10 +178,6 @@ def _strategies(document: Document) -> tuple[tuple[Value, int | None], ...]:
         often = int(answers.ask("runs", question, (100.0, 10.0, 1.0)))
         taken = [(strategy, rounds * often if rounds is not None else None) for strategy, rounds in taken]
     return tuple(taken)
-
-
-def _whole(value: float | None) -> int | None:
-    return int(value) if value is not None and value >= 0 else None
 
 
 def _chains(document: Document, app: Value) -> list[Chain]:

@@ -198,7 +198,15 @@ def strategy_accountant(app: App, call: Call, multiplier: float, sampled: float,
     )
     limit = document.number(config, "max_epsilon")
     rounds = app.rounds if app.rounds is not None else 10**9
-    most = _affordable(multiplier, delta, orders, limit, rounds)
+    # The most rounds whose ε stays at or below the limit.
+    if limit is None or epsilon(multiplier, rounds, delta, orders) <= limit:
+        most = rounds
+    else:
+        low, high = 0, rounds
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if epsilon(multiplier, middle, delta, orders) <= limit else (low, middle)
+        most = low
     theirs = epsilon(multiplier, most, delta, orders) if app.rounds is not None or limit is not None else None
     ends = (
         f", and ends after {most:,} of {rounds:,} rounds at max_epsilon = {limit:g}"
@@ -207,17 +215,6 @@ def strategy_accountant(app: App, call: Call, multiplier: float, sampled: float,
     )
     claim = Published(theirs, delta, "total", f"Flower's RdpAccountant, add/remove of a client, no amplification{ends}")
     return Counted(delta, most, claim, people)
-
-
-def _affordable(multiplier: float, delta: float, orders: tuple[float, ...], limit: float | None, rounds: int) -> int:
-    """The most rounds whose ε stays at or below the limit."""
-    if limit is None or epsilon(multiplier, rounds, delta, orders) <= limit:
-        return rounds
-    low, high = 0, rounds
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if epsilon(multiplier, middle, delta, orders) <= limit else (low, middle)
-    return low
 
 
 def _word(call: Call, name: str) -> str:

@@ -30,7 +30,22 @@ def parsed_file(path: Path, suffix: str, text: str) -> tuple[dict[str, Tree], Li
     if suffix == ".conf":
         return _mapping(path, hocon(path, text)), {}
     if suffix == ".toml":
-        return _toml(path, text)
+        try:
+            found = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, ValueError) as error:
+            line = re.search(r"line (\d+)", str(error))
+            raise PricingError(f"{path}:{line[1] if line else 1}: not TOML: {error}") from None
+        lines: Lines = {}
+        above: Location = ()
+        for number, line_text in enumerate(text.splitlines(), 1):
+            head = re.match(r"\s*\[+([^\[\]]+)\]+\s*(#.*)?$", line_text)
+            key = re.match(r"\s*([\w.\"'-]+)\s*=", line_text)
+            if head:
+                above = tuple(part.strip(" \"'") for part in head[1].split("."))
+                lines.setdefault(above, number)
+            elif key:
+                lines[(*above, *(part.strip(" \"'") for part in key[1].split(".")))] = number
+        return found, lines
     return (_json(path, text), {}) if suffix == ".json" else _yaml(path, text)
 
 
@@ -88,25 +103,6 @@ def _runs(code: str) -> bool:
         return bool(ast.parse(code))
     except (SyntaxError, ValueError, MemoryError):
         return False
-
-
-def _toml(path: Path, text: str) -> tuple[dict[str, Tree], Lines]:
-    try:
-        found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, ValueError) as error:
-        line = re.search(r"line (\d+)", str(error))
-        raise PricingError(f"{path}:{line[1] if line else 1}: not TOML: {error}") from None
-    lines: Lines = {}
-    above: Location = ()
-    for number, line_text in enumerate(text.splitlines(), 1):
-        head = re.match(r"\s*\[+([^\[\]]+)\]+\s*(#.*)?$", line_text)
-        key = re.match(r"\s*([\w.\"'-]+)\s*=", line_text)
-        if head:
-            above = tuple(part.strip(" \"'") for part in head[1].split("."))
-            lines.setdefault(above, number)
-        elif key:
-            lines[(*above, *(part.strip(" \"'") for part in key[1].split(".")))] = number
-    return found, lines
 
 
 def table(value: Tree) -> dict[str, Tree]:

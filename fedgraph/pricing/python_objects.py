@@ -256,46 +256,40 @@ class Objects(Changes):
                 return owner.get(key, default if owner.whole else Unresolved(node, key))
             return NotImplemented if isinstance(owner, (Call, py.Part)) else Unresolved(node, key)
         if isinstance(owner, Table):
-            return self._of_table(owner, name, args, keywords, node)
+            if name in ("items", "keys", "values") and owner.whole:
+                pairs: list[Value] = [Items((k, v)) for k, v in owner.items()]
+                return tuple(pairs if name == "items" else owner.keys() if name == "keys" else owner.values())
+            first = plain(args[0]) if args else None
+            if name in ("pop", "setdefault") and isinstance(first, str) and owner.whole and self.stack == owner.born:
+                found = owner.get(first, args[1] if len(args) > 1 else keywords.get("default"))
+                owner.pop(first, None)
+                owner |= {first: found} if name == "setdefault" else {}
+                return found
+            if name in ("update", "setdefault", "pop", "clear", "__setitem__"):
+                if name == "update" and (not args or isinstance(first, Table)) and "**" not in keywords:
+                    for key, value in {**(first if isinstance(first, Table) else {}), **keywords}.items():
+                        self.set_name(owner, key, value, owner.born)
+                    return None
+                owner.whole = False
+                owner |= {key: Unresolved(node, key) for key in owner}
+                return None if name in ("update", "clear") else Unresolved(node)
+            return Table(owner) if name in ("copy", "to_dict", "copy_and_resolve_references") else NotImplemented
         if isinstance(owner, Items):
-            return self._of_items(owner, name, args, node)
+            if name in ("append", "insert") and args:
+                owner.append(either(None, args[-1]) if self.stack != owner.born else args[-1])
+                looped = any(kind == "loop" for kind, _ in self.stack[len(owner.born) :])
+                owner.whole = owner.whole and name == "append" and not looped
+                return None
+            if name == "extend" and args:
+                more = elements(args[0])
+                owner.extend(more or ())
+                owner.whole = owner.whole and more is not None and self.stack == owner.born
+                return None
+            if name in ("pop", "remove", "clear", "reverse", "sort"):
+                owner[:] = [either(None, v) for v in owner]
+                owner.whole = False
+                return Unresolved(node)
+            return NotImplemented
         if isinstance(plain(owner), str) and name in ("lower", "upper", "strip", "format", "split"):
             return lift(node, _TEXT[name], owner) if name in _TEXT and not args else Unresolved(node)
-        return NotImplemented
-
-    def _of_table(self, owner: Table, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr) -> Value:
-        if name in ("items", "keys", "values") and owner.whole:
-            pairs: list[Value] = [Items((k, v)) for k, v in owner.items()]
-            return tuple(pairs if name == "items" else owner.keys() if name == "keys" else owner.values())
-        first = plain(args[0]) if args else None
-        if name in ("pop", "setdefault") and isinstance(first, str) and owner.whole and self.stack == owner.born:
-            found = owner.get(first, args[1] if len(args) > 1 else keywords.get("default"))
-            owner.pop(first, None)
-            owner |= {first: found} if name == "setdefault" else {}
-            return found
-        if name in ("update", "setdefault", "pop", "clear", "__setitem__"):
-            if name == "update" and (not args or isinstance(first, Table)) and "**" not in keywords:
-                for key, value in {**(first if isinstance(first, Table) else {}), **keywords}.items():
-                    self.set_name(owner, key, value, owner.born)
-                return None
-            owner.whole = False
-            owner |= {key: Unresolved(node, key) for key in owner}
-            return None if name in ("update", "clear") else Unresolved(node)
-        return Table(owner) if name in ("copy", "to_dict", "copy_and_resolve_references") else NotImplemented
-
-    def _of_items(self, owner: Items, name: str, args: tuple[Value, ...], node: ast.expr) -> Value:
-        if name in ("append", "insert") and args:
-            owner.append(either(None, args[-1]) if self.stack != owner.born else args[-1])
-            looped = any(kind == "loop" for kind, _ in self.stack[len(owner.born) :])
-            owner.whole = owner.whole and name == "append" and not looped
-            return None
-        if name == "extend" and args:
-            more = elements(args[0])
-            owner.extend(more or ())
-            owner.whole = owner.whole and more is not None and self.stack == owner.born
-            return None
-        if name in ("pop", "remove", "clear", "reverse", "sort"):
-            owner[:] = [either(None, v) for v in owner]
-            owner.whole = False
-            return Unresolved(node)
         return NotImplemented

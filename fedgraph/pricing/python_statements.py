@@ -48,14 +48,19 @@ class Statements(Expressions):
             case ast.AnnAssign(target=target, value=value) if value is not None:
                 self.assign(target, self.value(value, scope), scope)
             case ast.AugAssign(target=target, op=op, value=value):
-                reading = ast.copy_location(ast.BinOp(_loaded(target), op, value), node)
+                copied: ast.expr = ast.parse(ast.unparse(target), mode="eval").body
+                reading = ast.copy_location(ast.BinOp(copied, op, value), node)
                 self.assign(target, self.value(ast.fix_missing_locations(reading), scope), scope)
             case ast.Import() | ast.ImportFrom():
                 self.imports(node, scope)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._define(node, scope)
             case ast.ClassDef():
-                self._define_class(node, scope)
+                bases = tuple(plain(self.value(base, scope)) for base in node.bases)
+                inner = Scope(scope.path, scope, f"class {node.name}", born=self.stack)
+                self.block(node.body, inner)
+                scope.local[node.name] = made = py.Class(node, inner, bases)
+                self.classes.append(made)
             case ast.Return(value=value):
                 scope.returned.append(self.value(value, scope))
                 self.escape(scope.returned[-1])
@@ -156,13 +161,6 @@ class Statements(Expressions):
             home.local.update({k: Unresolved(f"{k}, which exec may set") for k, v in home.local.items() if is_plain(plain(v))})
         return None
 
-    def _define_class(self, node: ast.ClassDef, scope: Scope) -> None:
-        bases = tuple(plain(self.value(base, scope)) for base in node.bases)
-        inner = Scope(scope.path, scope, f"class {node.name}", born=self.stack)
-        self.block(node.body, inner)
-        scope.local[node.name] = made = py.Class(node, inner, bases)
-        self.classes.append(made)
-
     def _if(self, node: ast.If, scope: Scope) -> str:
         test = self.value(node.test, scope)
         decided = truth(test)
@@ -262,11 +260,6 @@ class Statements(Expressions):
         scope.local = _joined([before, scope.local])
         returns = any(isinstance(n, ast.Return) for n in ast.walk(node))
         return MAYBE if flow in (LEFT, MAYBE) and returns else NEXT
-
-
-def _loaded(target: ast.expr) -> ast.expr:
-    copied: ast.expr = ast.parse(ast.unparse(target), mode="eval").body
-    return copied
 
 
 def _joined(several: list[dict[str, Value]]) -> dict[str, Value]:

@@ -116,7 +116,8 @@ class Answers:
                 if (mode[2] == "TRAIN") == bool(mode[1]):
                     return False
                 continue
-            line = _line(words, call.line)
+            found = re.findall(r"line (\d+)", words)
+            line = found[-1] if found else str(call.line)
             asked = f"Is it so that {words.removeprefix('not ')}? {call.name} (line {call.line}) depends on it (1 yes, 0 no)."
             if bool(self.ask(f"branch at line {line}", asked, (0.0, 1.0))) == words.startswith("not "):
                 return False
@@ -161,11 +162,6 @@ class Answers:
 
 def _at(line: int) -> str:
     return f" (line {line})" if line else ""
-
-
-def _line(words: str, default: int) -> str:
-    found = re.findall(r"line (\d+)", words)
-    return found[-1] if found else str(default)
 
 
 def text(value: Value) -> str:

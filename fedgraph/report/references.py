@@ -71,7 +71,19 @@ def known_papers() -> Bibliography:
 def papers_of_method(name: str) -> tuple[Reference, ...]:
     """The papers that a method's file names; none for a row that is no method, such as ``graph size``."""
     try:
-        return tuple(_parsed(plugins.load("methods", name).REFERENCE))
+        bibtex = plugins.load("methods", name).REFERENCE
+        found = []
+        for entry in re.split(r"(?m)^(?=@)", bibtex):
+            head = re.match(r"@\w+\{([^,\s]+)", entry)
+            fields = {name.lower(): value for name, value in FIELD.findall(entry)}
+            if head and fields:
+                authors = [a.split(",")[0].strip() for a in re.split(r"\s+and\s+", fields.get("author", ""))]
+                where = fields.get("booktitle") or fields.get("journal") or ""
+                names = authors[0] + " et al" if len(authors) > 3 else " & ".join(authors)
+                text = f"{names}. {fields.get('title', '')}. {where}, {fields.get('year', '')}."
+                doi = fields.get("doi") or known_papers().dois.get(head[1])
+                found.append(Reference(head[1], " ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), doi))
+        return tuple(found)
     except ScenarioError:
         return ()
 
@@ -99,18 +111,3 @@ def collect_papers(methods: Iterable[str], datasets: Iterable[str], geometry: bo
     if geometry:
         found += [*papers_of_method("local_dp")[:1], *known_papers().find(*known_papers().geometry)]
     return list({r.key: r for r in [*found, *known_papers().find(*known_papers().accounting)]}.values())
-
-
-def _parsed(bibtex: str) -> list[Reference]:
-    found = []
-    for entry in re.split(r"(?m)^(?=@)", bibtex):
-        head = re.match(r"@\w+\{([^,\s]+)", entry)
-        fields = {name.lower(): value for name, value in FIELD.findall(entry)}
-        if head and fields:
-            authors = [a.split(",")[0].strip() for a in re.split(r"\s+and\s+", fields.get("author", ""))]
-            where = fields.get("booktitle") or fields.get("journal") or ""
-            names = authors[0] + " et al" if len(authors) > 3 else " & ".join(authors)
-            text = f"{names}. {fields.get('title', '')}. {where}, {fields.get('year', '')}."
-            doi = fields.get("doi") or known_papers().dois.get(head[1])
-            found.append(Reference(head[1], " ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), doi))
-    return found

@@ -143,6 +143,14 @@ def _told(run: SavedRun, row: Row) -> Told:
     seed = f"the run's seed is written ({environment.seed}): whoever knows it can subtract the noise. {by_seed.split(': ')[0]}."
     if str(environment.seed) == "secret":
         seed = "the seed came from the operating system and was not written"
+    # Path, mechanism and number of releases of the first seed's run, from its ledger lines.
+    counts: dict[tuple[str, str], int] = {}
+    for line in map(json.loads, row.head.ledger):
+        if line.get("kind") == "release":
+            key = (str(line["path"]), str(line["mechanism"]))
+            counts[key] = counts.get(key, 0) + int(line.get("count", 1))
+    found = [f"{path}: {mechanism}, {count:,} ×" for (path, mechanism), count in counts.items()]
+    left = len(found) - MOST_KINDS + 1
     return {
         "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": trust_of(row),
         "name": f"{head.method} · {head.variant} · {head.world.words}",
@@ -151,7 +159,7 @@ def _told(run: SavedRun, row: Row) -> Told:
         "of_paths": "; ".join(f"{path}: {rounded_up(row.path(path), 4)}" for path in head.paths),
         "allowed": delta_words(row, head.facts.train_nodes),
         "measured": measured(row),
-        "releases": _releases(row),
+        "releases": (found if left < 2 else [*found[:-left], f"… and {left} more kinds (ledger.jsonl has all)"]),
         "shares": list(shares(row, held)),
         "utility": list(_utility(run, row)),
         "notes": list(dict.fromkeys(note for e in row.entries for note in e.notes)),
@@ -248,18 +256,6 @@ def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
     top = answer.ceiling([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
     if top is not None:
         yield "Without privacy", f"{METRICS[top.metric]} {mean_spread(top.row, top.metric)} ({top.name})"
-
-
-def _releases(row: Row) -> list[str]:
-    """Path, mechanism and number of releases of the first seed's run, from its ledger lines."""
-    counts: dict[tuple[str, str], int] = {}
-    for line in map(json.loads, row.head.ledger):
-        if line.get("kind") == "release":
-            key = (str(line["path"]), str(line["mechanism"]))
-            counts[key] = counts.get(key, 0) + int(line.get("count", 1))
-    found = [f"{path}: {mechanism}, {count:,} ×" for (path, mechanism), count in counts.items()]
-    left = len(found) - MOST_KINDS + 1
-    return found if left < 2 else [*found[:-left], f"… and {left} more kinds (ledger.jsonl has all)"]
 
 
 def _record(row: Row, told: Told) -> Told:

@@ -157,26 +157,22 @@ def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tu
     """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table."""
     inside = varied_within(sweep.parts[0])
     if sweep.thing is None or (inside and sweep.thing == inside[0].thing and len({r.label for r in sweep.parts}) == 1):
-        return _draw_within(sweep.parts, inside, notice)
+        # One figure and one table for each setting that varies between the methods, with a panel per data set and ε.
+        figures: list[plots.Figure] = []
+        tables: list[Table] = []
+        scores = [s for record in sweep.parts for s in score_rows(group_rows(record.entries))]
+        for varied in inside:
+            known = [
+                (varied.places[f"{s.method}/{s.variant}"], s) for s in scores if f"{s.method}/{s.variant}" in varied.places
+            ]
+            drawn = _drawn(sweep.parts[0].name, varied.thing, [(at, s, line) for (at, line), s in known], True, notice)
+            figures += drawn[0]
+            tables += drawn[1]
+        return tuple(figures), tuple(tables)
     places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
     rows = [row for r in sweep.parts for row in group_rows(r.entries)]
     points = [(places[s.task, s.dataset], s, s.name) for s in score_rows(rows) if (s.task, s.dataset) in places]
     return _drawn(sweep.parts[0].name, sweep.thing, points, sweep.thing != "data set", notice)
-
-
-def _draw_within(
-    parts: Sequence[Records], inside: Sequence[VariedSetting], notice: str | None
-) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
-    """One figure and one table for each setting that varies between the methods, with a panel per data set and ε."""
-    figures: list[plots.Figure] = []
-    tables: list[Table] = []
-    scores = [s for record in parts for s in score_rows(group_rows(record.entries))]
-    for varied in inside:
-        known = [(varied.places[f"{s.method}/{s.variant}"], s) for s in scores if f"{s.method}/{s.variant}" in varied.places]
-        drawn = _drawn(parts[0].name, varied.thing, [(at, s, line) for (at, line), s in known], True, notice)
-        figures += drawn[0]
-        tables += drawn[1]
-    return tuple(figures), tuple(tables)
 
 
 Point = tuple[float | str, Score, str]

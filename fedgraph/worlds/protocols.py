@@ -209,12 +209,6 @@ def _with_private_test_nodes(
     return Setting(masked, masked, truth, train.size, known, None, name, asking, split=by)
 
 
-def without_attributes(graph: Graph) -> Graph:
-    """The same nodes and edges; no feature, no label."""
-    nothing = sp.csr_array(graph.features.shape, dtype=graph.features.dtype)
-    return replace(graph, features=nothing, labels=np.full_like(graph.labels, -1))
-
-
 def question(setting: Setting, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
     """The graph that ``predict`` receives.
 
@@ -224,7 +218,9 @@ def question(setting: Setting, plan: Plan, epsilon_spent: Callable[[], float]) -
     private (``edges-public``), it is the attributes that are withheld.
     """
     if Assumption.EDGES_PUBLIC in plan.guarantee.protection.assumptions:
-        return without_attributes(setting.asked)
+        # The same nodes and edges; no feature, no label.
+        nothing = sp.csr_array(setting.asked.features.shape, dtype=setting.asked.features.dtype)
+        return replace(setting.asked, features=nothing, labels=np.full_like(setting.asked.labels, -1))
     own = {Assumption.OWN_EDGES_KNOWN, Assumption.ANSWERS_PRIVATE} & set(plan.guarantee.protection.assumptions)
     shown = setting.test_graph_public or own
     return setting.asked if shown or np.isinf(epsilon_spent()) else without_edges(setting.asked)

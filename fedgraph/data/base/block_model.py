@@ -76,7 +76,23 @@ def generate(model: BlockModel, name: str, seed: int, provenance: Provenance) ->
     labels = rng.permutation(np.repeat(np.arange(len(model.class_sizes)), model.class_sizes)).astype(np.int64)
     adjacency = from_edges(_edges(model, labels, rng), labels.size)
     subjects = _subjects(model, labels, adjacency, rng)
-    return plain_graph(name, adjacency, _words(model, subjects, rng), labels, len(model.class_sizes), provenance)
+    # Binary CSR float32 [n, num_features].
+    n, d, num_classes = subjects.size, model.num_features, len(model.class_sizes)
+    popularity = rng.permutation((np.arange(d) + 10.0) ** -model.zipf)
+    background = popularity / popularity.sum()
+    topics = background * np.exp(_TILT * rng.standard_normal((num_classes, d)))
+    topics /= topics.sum(axis=1, keepdims=True)
+    drawn = _draws_for(_lengths(model, n, rng), (1 - model.topic_share) * background + model.topic_share * topics.mean(axis=0))
+    share = rng.beta(_EARNEST * model.topic_share, _EARNEST * (1 - model.topic_share), n) if 0 < model.topic_share < 1 else None
+    topical = rng.binomial(drawn, model.topic_share if share is None else share)
+    tokens = [_sample(np.repeat(np.arange(n), drawn - topical), background, d, rng)]
+    for label in range(num_classes):
+        members = np.flatnonzero(subjects == label)
+        tokens.append(_sample(np.repeat(members, topical[members]), topics[label], d, rng))
+    rows, columns = np.divmod(np.unique(np.concatenate(tokens)), d)
+    matrix = sp.csr_array((np.ones(rows.size, np.float32), (rows.astype(np.int32), columns.astype(np.int32))), shape=(n, d))
+    matrix.sort_indices()
+    return plain_graph(name, adjacency, matrix, labels, len(model.class_sizes), provenance)
 
 
 class _Partners:
@@ -198,26 +214,6 @@ def _subjects(model: BlockModel, labels: np.ndarray, adjacency: sp.csr_array, rn
             subjects[group] = (labels[node] + rng.integers(1, len(model.class_sizes))) % len(model.class_sizes)
             left -= group.size
     return subjects
-
-
-def _words(model: BlockModel, subjects: np.ndarray, rng: np.random.Generator) -> sp.csr_array:
-    """Binary CSR float32 [n, num_features]."""
-    n, d, num_classes = subjects.size, model.num_features, len(model.class_sizes)
-    popularity = rng.permutation((np.arange(d) + 10.0) ** -model.zipf)
-    background = popularity / popularity.sum()
-    topics = background * np.exp(_TILT * rng.standard_normal((num_classes, d)))
-    topics /= topics.sum(axis=1, keepdims=True)
-    drawn = _draws_for(_lengths(model, n, rng), (1 - model.topic_share) * background + model.topic_share * topics.mean(axis=0))
-    share = rng.beta(_EARNEST * model.topic_share, _EARNEST * (1 - model.topic_share), n) if 0 < model.topic_share < 1 else None
-    topical = rng.binomial(drawn, model.topic_share if share is None else share)
-    tokens = [_sample(np.repeat(np.arange(n), drawn - topical), background, d, rng)]
-    for label in range(num_classes):
-        members = np.flatnonzero(subjects == label)
-        tokens.append(_sample(np.repeat(members, topical[members]), topics[label], d, rng))
-    rows, columns = np.divmod(np.unique(np.concatenate(tokens)), d)
-    matrix = sp.csr_array((np.ones(rows.size, np.float32), (rows.astype(np.int32), columns.astype(np.int32))), shape=(n, d))
-    matrix.sort_indices()
-    return matrix
 
 
 def _lengths(model: BlockModel, n: int, rng: np.random.Generator) -> np.ndarray:

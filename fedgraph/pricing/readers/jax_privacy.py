@@ -112,7 +112,24 @@ def _event(document: Document, call: Call) -> Reading:
     if odd := _altered(document, call):
         return costs.in_clear("example", RECIPIENT, odd, "pass gradients through a privatizer with that noise")
     if call.name != "dpsgd_event":
-        return _fixed(document, call)
+        # ``fixed_dpsgd_event``: batches drawn without replacement; ``truncated_dpsgd_event``: see above.
+        size, rate = document.number(call, "dataset_size"), document.number(call, "sampling_prob", "sampling rate")
+        steps, replaced, sampler = document.number(call, "iterations", "steps"), plain(call.get("replace")), ""
+        if call.name == "fixed_dpsgd_event":
+            batch, sampler = document.number(call, "batch_size"), "FixedBatchSampling"
+            rate = min(1.0, batch / size) if batch and size else rate
+            drawn = document.made(sampler)
+            replaced = replaced or next((held for c in drawn if (held := plain(c.get("replace")))), False)
+        if replaced not in (None, False):
+            raise document.error("not priced: batches drawn with replacement (replace)", line=call.line)
+        if document.made("calibrate_dp_mechanism"):
+            raise document.error(f"not priced: noise that is found for {call.name}; write the one it found", line=call.line)
+        afresh = document.made(sampler or "CyclicPoissonSampling") or document.ask("batches drawn afresh", None, call)
+        return training.reading(document, Training(
+            document.need(call, "noise_multiplier", least=0.0), sampling="fixed" if afresh else "shuffled", rate=rate,
+            steps=_ran(document, steps), people=size, published=no_claim(f"{call.name} with its noise"),
+            order=(document.words["truncated" if call.name == "truncated_dpsgd_event" else "drawn"],) if afresh else (),
+        ))  # fmt: skip
     rate, steps = document.answers.known("sampling rate"), document.number(call, "iterations", "steps")
     if rate is None and call.held("sampling_prob") is not None:
         rate = document.number(call, "sampling_prob", "sampling rate")
@@ -125,27 +142,6 @@ def _event(document: Document, call: Call) -> Reading:
     if noise is None and not budget:
         raise document.error(f"{call.name} needs noise_multiplier, or calibrate_dp_mechanism, with numbers", line=call.line)
     return _sampled(document, call, said, document.number(budget, "target_epsilon", "epsilon") if budget else None, poisson)
-
-
-def _fixed(document: Document, call: Call) -> Reading:
-    """``fixed_dpsgd_event``: batches drawn without replacement; ``truncated_dpsgd_event``: see above."""
-    size, rate = document.number(call, "dataset_size"), document.number(call, "sampling_prob", "sampling rate")
-    steps, replaced, sampler = document.number(call, "iterations", "steps"), plain(call.get("replace")), ""
-    if call.name == "fixed_dpsgd_event":
-        batch, sampler = document.number(call, "batch_size"), "FixedBatchSampling"
-        rate = min(1.0, batch / size) if batch and size else rate
-        drawn = document.made(sampler)
-        replaced = replaced or next((held for c in drawn if (held := plain(c.get("replace")))), False)
-    if replaced not in (None, False):
-        raise document.error("not priced: batches drawn with replacement (replace)", line=call.line)
-    if document.made("calibrate_dp_mechanism"):
-        raise document.error(f"not priced: noise that is found for {call.name}; write the one it found", line=call.line)
-    afresh = document.made(sampler or "CyclicPoissonSampling") or document.ask("batches drawn afresh", None, call)
-    return training.reading(document, Training(
-        document.need(call, "noise_multiplier", least=0.0), sampling="fixed" if afresh else "shuffled", rate=rate,
-        steps=_ran(document, steps), people=size, published=no_claim(f"{call.name} with its noise"),
-        order=(document.words["truncated" if call.name == "truncated_dpsgd_event" else "drawn"],) if afresh else (),
-    ))  # fmt: skip
 
 
 def _computer(document: Document, call: Call) -> Reading:

@@ -54,7 +54,18 @@ def read(document: Document) -> Reading:
         dearest = max(dearest, (sum(svt.per_round(1e6) for svt in found), found, longest), key=lambda each: each[0])
     if not dearest[1]:
         return clear("no client is in this job")
-    return _priced(document, dearest[1], job.rounds, others, dearest[2])
+    found = dearest[1]
+    size, total = document.ask("parameters"), int(document.ask("rounds", job.rounds))
+    cost = costs.pure(sum(svt.per_round(size) for svt in found))
+    row = Row("client", "replace", SERVER, cost, total, 0.0, "; and for other tasks ".join(svt.words for svt in found))
+    settings = {f"group {i}: {n}": v for i, svt in enumerate(found, 1) for n, v in svt.settings.items()}
+    words = "SVTPrivacy: the option epsilon covers the selection only; NVFlare's accountant adds the release"
+    claim = Published(sum(svt.epsilon for svt in found), 0.0, "per round, option epsilon", words)
+    several = "Several filters on one result: what stands before SVT it bounds itself, what stands after is post-processing."
+    order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
+    open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
+    return Reading((row,), (claim,), open_, others, (order, several) if dearest[2] > 1 else (order,),
+                   found[0].settings if len(found) == 1 else settings)  # fmt: skip
 
 
 def _other(name: str) -> str:
@@ -149,17 +160,3 @@ def _cheapest(several: list[Svt]) -> Svt:
     settings = {f"{i}. {name}": value for i, svt in enumerate(several, 1) for name, value in svt.settings.items()}
     words = f"the cheapest of {len(several)} SVT filters on one result"
     return Svt(min(svt.epsilon for svt in several), lambda n: min(svt.per_round(n) for svt in several), words, settings)
-
-
-def _priced(document: Document, found: list[Svt], rounds: int | None, others: tuple[str, ...], longest: int) -> Reading:
-    size, total = document.ask("parameters"), int(document.ask("rounds", rounds))
-    cost = costs.pure(sum(svt.per_round(size) for svt in found))
-    row = Row("client", "replace", SERVER, cost, total, 0.0, "; and for other tasks ".join(svt.words for svt in found))
-    settings = {f"group {i}: {n}": v for i, svt in enumerate(found, 1) for n, v in svt.settings.items()}
-    words = "SVTPrivacy: the option epsilon covers the selection only; NVFlare's accountant adds the release"
-    claim = Published(sum(svt.epsilon for svt in found), 0.0, "per round, option epsilon", words)
-    several = "Several filters on one result: what stands before SVT it bounds itself, what stands after is post-processing."
-    order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
-    open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
-    return Reading((row,), (claim,), open_, others, (order, several) if longest > 1 else (order,),
-                   found[0].settings if len(found) == 1 else settings)  # fmt: skip

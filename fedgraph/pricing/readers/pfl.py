@@ -43,10 +43,29 @@ def read(document: Document) -> Reading:
         raise PricingError(f"{document.path}: not priced: several mechanisms and no {JOINT} that holds them all")
     call = several[0] if several else None
     if call is not None and call.name in (LAPLACE, SINGLE):
-        return _alone(document, call)
+        # A mechanism without accountant: central where the file wraps it so, else applied by each user.
+        kind = "laplace" if call.name == LAPLACE else "gaussian"
+        delta = document.need(call, "delta", above=0.0, below=1.0) if kind == "gaussian" else None
+        said = Said(call.name, epsilon=document.need(call, "epsilon", above=0.0), delta=delta)
+        priced = pfl_training.laplace if kind == "laplace" else pfl_training.single_mechanism
+        if any(plain(w.get("underlying_mechanism")) is call for w in document.made(WRAPPER)):
+            return priced(document, said)
+        alone = f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. {pfl_training.ORDER}"
+        rows = pfl_training.local_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
+        return replace(priced(document, replace(said, rate=1.0)), rows=tuple(rows), order=(alone,))
     accountant = _only(document, *ACCOUNTANTS)
     if call is not None and call.name == BANDED:
-        return _banded(document, call, accountant)
+        if accountant is None:
+            raise document.error(f"{BANDED}: its accountant is not in this file", line=call.line)
+        said, kind = _said(document, accountant)
+        if kind != "gaussian":
+            raise document.error(f"{BANDED} adds Gaussian noise; its accountant says {kind!r}", line=accountant.line)
+        rounds, separation = document.number(call, "num_iterations"), document.number(call, "min_separation")
+        if any(v is not None and (v < 1 or v != int(v)) for v in (rounds, separation)) or separation == 1:
+            raise document.error("num_iterations is a whole number ≥ 1, min_separation one ≥ 2", line=call.line)
+        sampler = next((str(plain(c.get("sample_type"))) for c in document.made("get_user_sampler")), None)
+        said = replace(said, rounds=int(rounds) if rounds is not None else None)
+        return pfl_training.banded_mechanism(document, said, int(separation) if separation is not None else None, sampler)
     if accountant is None:
         return _mechanism(document, call)
     said, kind = _said(document, accountant)
@@ -98,20 +117,6 @@ def _said(document: Document, call: Call) -> tuple[Said, str]:
     return Said(call.name, noise, epsilon, delta, rate, int(rounds) if rounds else None, scale, run=ran), kind
 
 
-def _banded(document: Document, call: Call, accountant: Call | None) -> Reading:
-    if accountant is None:
-        raise document.error(f"{BANDED}: its accountant is not in this file", line=call.line)
-    said, kind = _said(document, accountant)
-    if kind != "gaussian":
-        raise document.error(f"{BANDED} adds Gaussian noise; its accountant says {kind!r}", line=accountant.line)
-    rounds, separation = document.number(call, "num_iterations"), document.number(call, "min_separation")
-    if any(v is not None and (v < 1 or v != int(v)) for v in (rounds, separation)) or separation == 1:
-        raise document.error("num_iterations is a whole number ≥ 1, min_separation one ≥ 2", line=call.line)
-    sampler = next((str(plain(c.get("sample_type"))) for c in document.made("get_user_sampler")), None)
-    said = replace(said, rounds=int(rounds) if rounds is not None else None)
-    return pfl_training.banded_mechanism(document, said, int(separation) if separation is not None else None, sampler)
-
-
 def _gaussian(document: Document, adaptive: Call | None, said: Said) -> Reading:
     """Gaussian noise, the clip fixed or following a quantile; pfl's own condition on the noise of the clipping indicator."""
     if adaptive is None:
@@ -123,19 +128,6 @@ def _gaussian(document: Document, adaptive: Call | None, said: Said) -> Reading:
         raise document.error(message, line=adaptive.line)
     more = " The quantile that moves the clip is a coordinate of the same release, whose joint norm is the clip."
     return pfl_training.gaussian(document, said, pfl_training.ORDER + more)
-
-
-def _alone(document: Document, call: Call) -> Reading:
-    """A mechanism without accountant: central where the file wraps it so, else applied by each user."""
-    kind = "laplace" if call.name == LAPLACE else "gaussian"
-    delta = document.need(call, "delta", above=0.0, below=1.0) if kind == "gaussian" else None
-    said = Said(call.name, epsilon=document.need(call, "epsilon", above=0.0), delta=delta)
-    priced = pfl_training.laplace if kind == "laplace" else pfl_training.single_mechanism
-    if any(plain(w.get("underlying_mechanism")) is call for w in document.made(WRAPPER)):
-        return priced(document, said)
-    alone = f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. {pfl_training.ORDER}"
-    rows = pfl_training.local_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
-    return replace(priced(document, replace(said, rate=1.0)), rows=tuple(rows), order=(alone,))
 
 
 def _mechanism(document: Document, adaptive: Call | None) -> Reading:
