@@ -103,10 +103,6 @@ def _held(number: Number, of: Callable[[Protection], str]) -> str | None:
     return None if number.head.protection is None else of(number.head.protection)
 
 
-def _assumptions(protection: Protection) -> str:
-    return " ".join(a.value for a in protection.assumptions)
-
-
 def _trust(number: Number) -> str:
     """Whom the guarantee needs to be trusted; nothing for a paper's claim, where no data are held."""
     if number.score is not None:
@@ -126,19 +122,6 @@ def _seconds(row: Row) -> float:
     return sum(e.seconds for e in row.entries) / len(row.entries)
 
 
-def _one_measured(number: Number) -> float | None:
-    """Of one cell as it was stored, of several the bound on all their guesses together."""
-    return number.head.epsilon_measured if len(number.row.entries) == 1 else number.row.measured
-
-
-def _show_trust(s: Score) -> TableCell:
-    return TableCell(s.trust.value, float(s.trust.rank), s.trust.words)
-
-
-def _show_target(s: Score) -> TableCell:
-    return TableCell("none" if math.isinf(s.target) else rounded(s.target), s.target)
-
-
 def _show_provable(s: Score) -> TableCell:
     per = f", δ = {s.delta:.3g}" if s.delta is not None else ""
     tip = f"ε ≤ {rounded_up(s.provable, 4)}{per}, {s.unit} level ({s.row.head.theorem})."
@@ -154,10 +137,6 @@ def _show_measured(s: Score) -> TableCell:
         return TableCell("—", -1.0, "This row was not attacked.")
     words = attacks.describe_bound(s.row)
     return TableCell(attacks.printed_bound(s.row), s.measured, f"{words[0].upper()}{words[1:]}; verdict: {s.verdict.value}.")
-
-
-def _show_published(s: Score) -> TableCell:
-    return TableCell(rounded(s.published, 2), -1.0 if s.published is None else s.published)
 
 
 def _show_score(s: Score) -> TableCell:
@@ -191,20 +170,20 @@ COLUMNS: tuple[Column, ...] = (
     Column("name", "method", _of_score(lambda s: s.name), csv=False, page=Page(1, "Method and variant; its paper is under Methods.", numeric=False)),  # noqa: E501
     Column("method", "method", lambda n: n.head.method, tracked="parameter"),
     Column("variant", "variant", lambda n: n.head.variant, tracked="parameter"),
-    Column("trust", "trust", _trust, page=Page(1, TRUST, _show_trust, numeric=False), tracked="parameter"),
+    Column("trust", "trust", _trust, page=Page(1, TRUST, lambda s: TableCell(s.trust.value, float(s.trust.rank), s.trust.words), numeric=False), tracked="parameter"),  # noqa: E501
     Column("world", "trained together", lambda n: n.head.world.kind.value),
     Column("viewer", "viewer", lambda n: _held(n, lambda p: p.viewer.value)),
     Column("unit", "unit", lambda n: _held(n, lambda p: p.unit.value), page=Page(2, "What is private: one edge, one node with its edges, or one whole graph.", lambda s: TableCell(s.unit_name, s.unit_name), numeric=False), tracked="parameter"),  # noqa: E501
     Column("relation", "neighbouring relation", lambda n: _held(n, lambda p: p.relation.value)),
-    Column("assumptions", "assumptions", lambda n: _held(n, _assumptions) or ""),
+    Column("assumptions", "assumptions", lambda n: _held(n, lambda p: " ".join(a.value for a in p.assumptions)) or ""),
     Column("calibrated_by", "noise chosen for", lambda n: n.head.noise_for, page=Page(4, "Which reading of ε the noise was chosen for: proof or paper.", numeric=False)),  # noqa: E501
     Column("chosen", "chosen settings", _chosen, page=Page(4, "Settings that were chosen privately; what choosing cost is in ε provable.", numeric=False)),  # noqa: E501
     Column("epsilon_trial", "ε of one trial", lambda n: max((round(c.epsilon, 4) for c in n.row.choices), default=None), page=Page(4, "Where settings were chosen privately: what one training alone costs.")),  # noqa: E501
-    Column("epsilon", "ε asked", lambda n: n.head.epsilon, page=Page(2, ASKED, _show_target), tracked="parameter"),
+    Column("epsilon", "ε asked", lambda n: n.head.epsilon, page=Page(2, ASKED, lambda s: TableCell("none" if math.isinf(s.target) else rounded(s.target), s.target)), tracked="parameter"),  # noqa: E501
     Column("delta", "δ", lambda n: n.head.delta, page=Page(4, "The probability with which the bound ε may fail.", lambda s: TableCell("—" if s.delta is None else f"{s.delta:.3g}", s.delta or 0.0)), tracked="parameter"),  # noqa: E501
-    Column("epsilon_published", "ε published", lambda n: n.row.published, page=Page(3, "What the paper's own formula says of the same noise.", _show_published)),  # noqa: E501
+    Column("epsilon_published", "ε published", lambda n: n.row.published, page=Page(3, "What the paper's own formula says of the same noise.", lambda s: TableCell(rounded(s.published, 2), -1.0 if s.published is None else s.published))),  # noqa: E501
     Column("epsilon_provable", "ε provable", lambda n: n.provable, page=Page(1, PROVABLE, _show_provable), tracked="both"),
-    Column("epsilon_measured", "ε measured", _one_measured, page=Page(2, MEASURED, _show_measured), tracked="metric"),
+    Column("epsilon_measured", "ε measured", lambda n: n.head.epsilon_measured if len(n.row.entries) == 1 else n.row.measured, page=Page(2, MEASURED, _show_measured), tracked="metric"),  # of several cells the bound on all their guesses together  # noqa: E501
     Column("paths", "ε of each path", lambda n: " ".join(f"{path}={price:.6g}" for path, price in n.head.paths.items())),
     Column("clients", "clients", lambda n: n.head.facts.clients, page=Page(4, "Number of clients that hold the data.", _show_clients)),  # noqa: E501
     Column("cut_edges", "edges between clients", lambda n: n.head.facts.cut_edges),

@@ -73,7 +73,9 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
         found.append(f"It protects nothing that can be proven {who}, ε = ∞: {broken}")
     elif math.isinf(row.provable):
         open_paths = [p for p in row.paths if math.isinf(row.path(p))]
-        found.append(f"As a whole this row protects nothing {who}: {_listed(open_paths)} sent in clear, ε = ∞.")
+        names = " and ".join(f"“{p}”" for p in open_paths)
+        listed = f"the path {names} is" if len(open_paths) == 1 else f"the paths {names} are"
+        found.append(f"As a whole this row protects nothing {who}: {listed} sent in clear, ε = ∞.")
     else:
         found += [f"Here each node is one whole {row.head.facts.one}."] if row.head.facts.one != "node" else []
         found.append(f"Protects each {unit}: two worlds are compared, where {relation}.")
@@ -82,12 +84,14 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             f"ε = {rounded_up(row.provable, 4)} with δ = {row.head.delta:.3g} ({row.head.theorem})."
         )
     if len(row.paths) > 1 and broken is None:
+        count = max((e.facts.worst_node_clients for e in row.entries if isinstance(e.facts, GraphClusteringFacts)), default=0)
+        worst = f", which {count} clients hold" if count > 1 else ""
         for path in row.paths:
             price = row.path(path)
             if math.isfinite(price):
                 where = f" ({relation})" if math.isinf(row.provable) else ""  # else it was said above
                 given = f"The path “{path}” alone, taking the rest as given"
-                found.append(f"{given}: ε = {rounded_up(price, 4)} for the worst {unit}{where}{_worst(row)}.")
+                found.append(f"{given}: ε = {rounded_up(price, 4)} for the worst {unit}{where}{worst}.")
             else:
                 found.append(f"The path “{path}” alone: ε = ∞.")
     published = "makes no claim for this noise" if row.published is None else f"gives ε = {rounded(row.published, 4)}"
@@ -100,16 +104,6 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             "publish all of them would cost up to that many times as much."
         )
     return found
-
-
-def _worst(row: Row) -> str:
-    count = max((e.facts.worst_node_clients for e in row.entries if isinstance(e.facts, GraphClusteringFacts)), default=0)
-    return f", which {count} clients hold" if count > 1 else ""
-
-
-def _listed(paths: list[str]) -> str:
-    names = " and ".join(f"“{p}”" for p in paths)
-    return f"the path {names} is" if len(paths) == 1 else f"the paths {names} are"
 
 
 @dataclass(frozen=True)

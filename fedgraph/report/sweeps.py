@@ -38,26 +38,21 @@ def group_sweeps(records: Sequence[Records]) -> list[Sweep]:
 
 def _alike(one: Records, other: Records) -> bool:
     """Whether two parts ask the same of mostly the same rows."""
-    if one.kind != other.kind or not (_names(one) and _names(other)):
+    mine, theirs = _names(one), _names(other)
+    if one.kind != other.kind or not (mine and theirs):
         return False
     if not score_rows(group_rows(one.entries)) or not score_rows(group_rows(other.entries)):
         return False
     if one.label == other.label:
         return True
-    return one.dataset == other.dataset and _protocol(one) == _protocol(other) and _shared(_names(one), _names(other)) >= ALIKE
-
-
-def _shared(one: set[str], other: set[str]) -> float:
-    return len(one & other) / min(len(one), len(other))
+    asked, also = one.entries[0].facts, other.entries[0].facts
+    if one.dataset != other.dataset or (asked.protocol, asked.split) != (also.protocol, also.split):
+        return False
+    return len(mine & theirs) / min(len(mine), len(theirs)) >= ALIKE
 
 
 def _names(record: Records) -> set[str]:
     return {f"{e.method}/{e.variant}" for e in record.entries}
-
-
-def _protocol(record: Records) -> tuple[str, str]:
-    facts = record.entries[0].facts
-    return facts.protocol, facts.split
 
 
 def _sweep(group: list[Records]) -> Sweep:
@@ -129,7 +124,8 @@ def varied_within(record: Records) -> tuple[VariedSetting, ...]:
             for own, head in zip(lines, heads, strict=True):
                 words = [str(head["method"]), *(_said(k, head) for k in told if k != "method")]
                 for s in own:
-                    places[f"{s['method']}/{_variant(s)}"] = (float(_number(s[key]) or 0.0), " · ".join(words))
+                    variant = s.get("label") or s.get("model") or s.get("variant") or "default"  # as a task names the row
+                    places[f"{s['method']}/{variant}"] = (float(_number(s[key]) or 0.0), " · ".join(words))
             found.append(VariedSetting(key.replace("_", " "), places))
     return tuple(found)
 
@@ -146,11 +142,6 @@ def _number(value: object) -> float | None:
 def _said(key: str, settings: Mapping[str, object]) -> str:
     value = settings.get(key, "default")
     return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
-
-
-def _variant(spec: Mapping[str, object]) -> str:
-    """How a task names the row of a method's settings."""
-    return str(spec.get("label") or spec.get("model") or spec.get("variant") or "default")
 
 
 def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
@@ -184,7 +175,9 @@ def _drawn(
     common = {t for t in {s.target for _, s, _ in points} if len({at for at, s, _ in points if s.target == t}) > 1}
     targets: list[float | None] = [*sorted(common)] or [None]
     panels, body = [], []
-    for dataset in dict.fromkeys(s.dataset for _, s, _ in points) if by_data else [None]:
+    datasets = dict.fromkeys(s.dataset for _, s, _ in points)
+    several = by_data and len(datasets) > 1
+    for dataset in datasets if by_data else [None]:
         for target in targets:
             own = [p for p in points if dataset in (None, p[1].dataset) and target in (None, p[1].target)]
             own = [p for p in own if math.isfinite(p[1].mean)]
@@ -192,11 +185,14 @@ def _drawn(
             if not lines or len({at for at, _, _ in own}) < 2:
                 continue
             budget = "" if target is None else "no privacy" if math.isinf(target) else f"asked for ε = {rounded(target)}"
-            title = ", ".join(filter(None, (dataset if by_data and _several(points) else "", budget)))
+            title = ", ".join(filter(None, (dataset if several else "", budget)))
             panels.append(
                 charts.Panel(title, METRICS[own[0][1].metric], lines, (), thing, "even", ("Method", "Whom it trusts"))
             )
-            body += _body(own, title)
+            body += [
+                (title, " ".join(filter(None, (line, reading))), trust, {at: answer.format_mean(s, 3) for at, s, _ in drawn})
+                for (line, trust, reading), drawn in _groups(own).items()
+            ]
     if not panels:
         return (), ()
     caption = f"{panels[0].ylabel.capitalize()} against {thing}, one panel per budget. Bars: standard deviation over seeds."
@@ -206,10 +202,6 @@ def _drawn(
     header = ("panel", "row", "whom it trusts", *(at if isinstance(at, str) else f"{thing} = {rounded(at)}" for at in ordered))
     rows = tuple((title, line, trust, *(cells.get(at, "—") for at in ordered)) for title, line, trust, cells in body)
     return figures, (Table(f"By {thing}", header, rows, "Over several seeds: mean ± standard deviation."),)
-
-
-def _several(points: Sequence[Point]) -> bool:
-    return len({s.dataset for _, s, _ in points}) > 1
 
 
 def _groups(own: Sequence[Point]) -> dict[tuple[str, str, str], list[Point]]:
@@ -239,10 +231,3 @@ def _lines(own: Sequence[Point]) -> tuple[charts.Series, ...]:
             )
         )
     return tuple(lines)
-
-
-def _body(own: Sequence[Point], title: str) -> list[tuple[str, str, str, dict[float | str, str]]]:
-    return [
-        (title, " ".join(filter(None, (name, reading))), trust, {at: answer.format_mean(s, 3) for at, s, _ in points})
-        for (name, trust, reading), points in _groups(own).items()
-    ]

@@ -32,7 +32,9 @@ def read(document: Document) -> Reading:
         )
     if app.queries:
         return _app_in_clear(app, f"query (line {app.queries[0].line}) sends what it returns, which no mechanism noises")
-    local, central = _local_mods(app), list(dict.fromkeys(_wrappers(app)))
+    started = [each for strategy, _ in app.strategies for each in candidates(strategy)]
+    local, noised = _local_mods(app), [s for s in started if isinstance(s, Call) and _base_of(s) in (*FIXED, *ADAPTIVE)]
+    central = list(dict.fromkeys(noised))
     if isinstance(local, Reading):
         return local
     if len(central) > 1 or (local and central):
@@ -95,12 +97,6 @@ def _weakness(app: App, call: Call) -> float:
     clip, sensitivity, epsilon, delta = _said(app, call)
     std = costs.classic_std(sensitivity, epsilon, delta) if epsilon > 0 else math.inf
     return clip / std if std > 0 else math.inf
-
-
-def _wrappers(app: App) -> list[Call]:
-    """The strategies of central noise that are started."""
-    started = [each for strategy, _ in app.strategies for each in candidates(strategy)]
-    return [each for each in started if isinstance(each, Call) and _base_of(each) in (*FIXED, *ADAPTIVE)]
 
 
 def _said(app: App, call: Call) -> tuple[float, float, float, float]:

@@ -49,7 +49,10 @@ def read_neutral(document: Document) -> Reading:
         words = "randomised answers of one unit" + ", by the ε that the file claims, not by how answers are drawn" * believed
         rows.append(Row(unit, "replace", "whoever sees the answers", cost, times, at, words))
     else:
-        words, viewer = _words(mechanism, kind, replaced, multiplier), "whoever sees the noised sums of all rounds"
+        move = "2·clip: one contribution is replaced" if replaced else "clip: one contribution vanishes"
+        scale = "scale b" if mechanism == "laplace" else "standard deviation"
+        words = f"sum with {scale} = {multiplier:.6g}·clip and sensitivity {move}{HOW.get(kind or '', '')}"
+        viewer = "whoever sees the noised sums of all rounds"
         share = 1.0 if kind == "none" or rate is None else rate
         rows.append(Row(unit, relation, viewer, _cost(mechanism, scaled, kind, share, replaced), times, at, words))
         for k in SEVERAL if unit in ("example", "record") and mechanism == "gaussian" and kind != "fixed" else ():
@@ -61,10 +64,12 @@ def read_neutral(document: Document) -> Reading:
         "No amplification is used." if kind in ("none", None) else secret,
     )
     held = options.number(name) if name else None
+    sampled = ("the sample, against anyone who knows who took part in a round",) if kind in ("poisson", "fixed") else ()
+    several = ("a person with several examples: k of them cost more than one",) if unit == "example" else ()
     return Reading(
         tuple(rows),
         () if claimed is None else (Published(claimed, at, "per round", "epsilon, as the file says"),),
-        _unprotected(unit, kind),
+        ("whatever is released besides the noised sums: sizes, metrics, which model was chosen", *sampled, *several),
         order=order,
         settings={name: held * document.louder} if held is not None else None,
         no_fix="the flip probability of an answer is chosen by hand: ε of one answer is ln((1 − p)/p)",
@@ -130,18 +135,6 @@ def _cost(mechanism: str, multiplier: float, kind: str | None, rate: float, repl
     if rate == 1:
         return costs.gaussian(multiplier, replaced)
     return costs.fixed_size(multiplier, rate, replaced) if kind == "fixed" else costs.poisson(multiplier, rate, replaced)
-
-
-def _words(mechanism: str, kind: str | None, replaced: bool, multiplier: float) -> str:
-    move = "2·clip: one contribution is replaced" if replaced else "clip: one contribution vanishes"
-    scale = "scale b" if mechanism == "laplace" else "standard deviation"
-    return f"sum with {scale} = {multiplier:.6g}·clip and sensitivity {move}{HOW.get(kind or '', '')}"
-
-
-def _unprotected(unit: str, kind: str | None) -> tuple[str, ...]:
-    sampled = ("the sample, against anyone who knows who took part in a round",) if kind in ("poisson", "fixed") else ()
-    several = ("a person with several examples: k of them cost more than one",) if unit == "example" else ()
-    return ("whatever is released besides the noised sums: sizes, metrics, which model was chosen", *sampled, *several)
 
 
 def read_scenario(document: Document) -> Reading:

@@ -43,13 +43,17 @@ def _table(rows: Sequence[Row]) -> Table:
     columns: dict[str, Callable[[Row], str]] = {
         "what is released": _name,
         "unit": lambda r: r.protection.unit.value,
-        "target ε": _target,
+        "target ε": lambda r: (
+            "none" if not r.head.paths else "no noise" if math.isinf(r.head.epsilon) else rounded(r.head.epsilon)
+        ),
         **{title: functools.partial(mean_spread, metric=metric) for metric, title in (METRICS | asked).items()},
         "mean GW": functools.partial(mean_spread, metric="gw_mean"),
         "± over pairs": lambda r: rounded(r.mean("gw_spread")),
         "ε published": lambda r: rounded(r.published, 2),
         "ε provable: embedding": lambda r: rounded_up(r.path("embedding"), 2) if "embedding" in r.head.paths else "—",
-        "ε provable: model path": _model_path,
+        "ε provable: model path": lambda r: (
+            rounded_up(r.path("model"), 2) if "model" in r.head.paths else "nothing sent" if r.head.paths else "—"
+        ),
         "ε provable: all": lambda r: rounded_up(r.provable, 2),
         "ε measured": attacks.printed_bound,
     }
@@ -93,16 +97,6 @@ def _whatever_the_smallest(rows: Sequence[Row]) -> list[Row]:
         each = row.head.facts_as(GraphClusteringFacts).rule == "1/n"
         found.setdefault((row.head.method, row.head.variant, None if each else row.head.epsilon), []).extend(row.entries)
     return [Row(tuple(entries)) for entries in found.values()]
-
-
-def _target(row: Row) -> str:
-    return "none" if not row.head.paths else "no noise" if math.isinf(row.head.epsilon) else rounded(row.head.epsilon)
-
-
-def _model_path(row: Row) -> str:
-    if "model" in row.head.paths:
-        return rounded_up(row.path("model"), 2)
-    return "nothing sent" if row.head.paths else "—"
 
 
 def _name(row: Row) -> str:

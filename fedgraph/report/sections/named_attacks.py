@@ -121,26 +121,21 @@ def _table(told: Sequence[AttackedRow]) -> Table:
         "trust": lambda t: t.row.head.world.words,
         "ε published": lambda t: rounded(t.row.published, 2),
         "ε provable": lambda t: rounded_up(t.row.provable, 2),
-        "ε at least": _at_least,
+        "ε at least": lambda t: (
+            "—" if (e := t.epsilon()) is None else rounded(math.floor(100 * e) / 100, 2) + ("" if t.one.comparable else "*")
+        ),
         "AUC": lambda t: f"{np.mean([v.auc for v in t.every]):.3f}",
         **rates,
         "advantage": lambda t: f"{t.advantage:.3f}",
         "limit": lambda t: _mean([v.limit for v in t.every]),
-        "as published": _as_published,
+        "as published": lambda t: (
+            f"cosine {_mean([v.more['cosine'] for v in t.every])}"
+            if t.one.more.get("cosine") is not None
+            else _mean([v.more.get("auc_published") for v in t.every])
+        ),
     }
     ordered = sorted(told, key=lambda t: (t.one.attack, t.row.head.epsilon))
     return tabulate("Attacks by name", ordered, columns, phrase(PART, "table"))
-
-
-def _at_least(told: AttackedRow) -> str:
-    lower = told.epsilon()
-    return "—" if lower is None else rounded(math.floor(100 * lower) / 100, 2) + ("" if told.one.comparable else "*")
-
-
-def _as_published(told: AttackedRow) -> str:
-    if told.one.more.get("cosine") is None:
-        return _mean([v.more.get("auc_published") for v in told.every])
-    return f"cosine {_mean([v.more['cosine'] for v in told.every])}"
 
 
 def _mean(values: Sequence[float | None]) -> str:
