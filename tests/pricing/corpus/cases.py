@@ -20,7 +20,7 @@ class Case:
     name: str
     group: int
     files: dict[str, str]
-    truth: float
+    truth: truths.Truth
     exact: bool = True
     given: dict[str, float] = field(default_factory=dict)
     where: str = ""
@@ -82,7 +82,7 @@ LOCAL = truths.local(1.0, 1.0, 2.0, 1e-5, 4)
 MEAN = truths.gaussian(2 / 1.5, 1e-5)
 
 
-def app(name: str, group: int, truth: float, client: str = CLIENT, server: str = SERVER, toml: str = TOML, exact: bool = True,
+def app(name: str, group: int, truth: truths.Truth, client: str = CLIENT, server: str = SERVER, toml: str = TOML, exact: bool = True,
         given: dict[str, float] | None = None) -> Case:  # fmt: skip
     files = {"pyproject.toml": toml, "app/client.py": client, "app/server.py": server}
     return Case(name, group, files, truth, exact, given or {})
@@ -165,7 +165,7 @@ SIZE = {"parameters": 1000.0, "rounds": 5.0}
 def flare() -> list[Case]:
     """Group 1: task, direction, site, kind of data, server or client."""
 
-    def put(name: str, config: object, truth: float, path: str = "config_fed_client.json", exact: bool = True) -> Case:
+    def put(name: str, config: object, truth: truths.Truth, path: str = "config_fed_client.json", exact: bool = True) -> Case:
         return Case(f"flare {name}", 1, {path: json.dumps(config)}, truth, exact, SIZE)
 
     def result(**more: object) -> dict[str, object]:
@@ -208,14 +208,14 @@ def flare() -> list[Case]:
     return found
 
 
-def folder(name: str, files: dict[str, str], truth: float, exact: bool) -> Case:
+def folder(name: str, files: dict[str, str], truth: truths.Truth, exact: bool) -> Case:
     return Case(name, 6, files, truth, exact, {"parameters": 1000.0}, where=".")
 
 
 def sampling() -> list[Case]:
     """Groups 2, 3 and 5: who takes part, what strategies keep, Flower's accountant."""
 
-    def mean(name: str, group: int, truth: float, edit: tuple[str, str] | None = None, toml: str = TOML, exact: bool = True,
+    def mean(name: str, group: int, truth: truths.Truth, edit: tuple[str, str] | None = None, toml: str = TOML, exact: bool = True,
              given: dict[str, float] | None = None) -> Case:  # fmt: skip
         server = CENTRAL if edit is None else changed(CENTRAL, *edit)
         return app(name, group, truth, PLAIN_CLIENT, server, toml, exact, EQUAL if given is None else given)
@@ -358,7 +358,7 @@ def programs() -> list[Case]:
     found.append(Case("program wrong several", 4, {"train.py": three}, shuffled(0.5), False))
     coins = OPACUS.replace(", poisson_sampling=False", "").replace("default=9", "default=2")
     found += [
-        Case(f"coins {q}", 4, {"train.py": coins}, truths.poisson(2.0, q, int(2 / q), 1e-5), True, {"sampling rate": q})
+        Case(f"coins {q}", 4, {"train.py": coins}, truths.Sampled(2.0, q, int(2 / q), 1e-5), True, {"sampling rate": q})
         for q in (0.1, 0.02)
     ]
     cells = {

@@ -15,7 +15,7 @@ mk = "model, optimizer, loader = engine.make_private(\n    module=model, optimiz
 
 
 def op(
-    name: str, edits: Edits, truth: float, given: dict[str, float] | None = None, base: str = OPACUS, exact: bool = False,
+    name: str, edits: Edits, truth: truths.Truth, given: dict[str, float] | None = None, base: str = OPACUS, exact: bool = False,
     extra: dict[str, str] | None = None,
 ) -> None:  # fmt: skip
     C.append(Case(f"outside opacus {name}", 4, {"train.py": edited(base, edits), **(extra or {})}, truth, exact, given or {}))
@@ -175,8 +175,8 @@ if __name__ == "__main__":
     mp.spawn(work, args=(WORLD, EPOCHS), nprocs=WORLD)
 """
 q = {"sampling rate": 0.02}
-op("ddp right", [], truths.poisson(2.0, 0.02, 450, 1e-5), q, DDP, True)
-op("ddp not wrapped", [("DPDDP(torch.nn.Linear(2, 2))", "torch.nn.Linear(2, 2)")], truths.poisson(1.0, 0.02, 450, 1e-5), q, DDP)
+op("ddp right", [], truths.Sampled(2.0, 0.02, 450, 1e-5), q, DDP, True)
+op("ddp not wrapped", [("DPDDP(torch.nn.Linear(2, 2))", "torch.nn.Linear(2, 2)")], truths.Sampled(1.0, 0.02, 450, 1e-5), q, DDP)
 op(
     "ddp shuffled no sampler",
     [("max_grad_norm=1.0)", "max_grad_norm=1.0, poisson_sampling=False)")],
@@ -196,7 +196,7 @@ op(
     DDP,
     True,
 )
-op("ddp sigma passed", [("build(rank)", "build(rank, 0.5)")], truths.poisson(0.5, 0.02, 450, 1e-5), q, DDP)
+op("ddp sigma passed", [("build(rank)", "build(rank, 0.5)")], truths.Sampled(0.5, 0.02, 450, 1e-5), q, DDP)
 op(
     "ddp raw loop",
     [
@@ -221,7 +221,7 @@ NB = json.dumps(
         ]
     }
 )
-C.append(Case("outside notebook of files", 6, {"n.ipynb": NB}, truths.poisson(2.0, 0.02, 450, 1e-5), True, q))
+C.append(Case("outside notebook of files", 6, {"n.ipynb": NB}, truths.Sampled(2.0, 0.02, 450, 1e-5), True, q))
 op("list passes", [("    for rows, labels in loader:", "    for rows, labels in list(loader) * 5:")], shuffled(2.0, 45))
 op(
     "chain passes",

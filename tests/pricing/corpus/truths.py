@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 
 import dp_accounting
 import numpy as np
@@ -29,9 +30,27 @@ def gaussian(mu: float, delta: float) -> float:
 
 @functools.cache
 def poisson(multiplier: float, rate: float, steps: int, delta: float) -> float:
-    accountant = pld.PLDAccountant(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    """Sampled Gaussians, by the distribution of their privacy loss, whose grid is as coarse as little noise allows."""
+    grid = 1e-4 / min(1.0, multiplier) ** 2
+    accountant = pld.PLDAccountant(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE, value_discretization_interval=grid)
     event = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(multiplier))
     return float(accountant.compose(event, steps).get_epsilon(delta))
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """``poisson`` of these, counted where it is asked for: a corpus is listed in every process, and priced in one."""
+
+    multiplier: float
+    rate: float
+    steps: int
+    delta: float
+
+    def __float__(self) -> float:
+        return poisson(self.multiplier, self.rate, self.steps, self.delta)
+
+
+Truth = float | Sampled
 
 
 @functools.cache

@@ -14,7 +14,7 @@ USE, LOOP = "sigma = args.sigma\n", "for epoch in range"
 STEP = "        optimizer.step()\n"
 
 
-def put(name: str, group: int, edits: Edits, truth: float, base: str = OPACUS, exact: bool = False,
+def put(name: str, group: int, edits: Edits, truth: truths.Truth, base: str = OPACUS, exact: bool = False,
         given: dict[str, float] | None = None) -> None:  # fmt: skip
     C.append(Case(f"visitor {name}", group, {"t.py": edited(base, edits)}, truth, exact, given or {}))
 
@@ -227,7 +227,7 @@ for indices in plan.batch_selection_strategy.batch_iterator(10000):
     params = optax.apply_updates(params, noisy)
 """
 AT = {"delta": 1e-5}
-put("plan", 4, [], truths.poisson(1.0, 0.01, 1000, 1e-5), PLAN, True, AT)
+put("plan", 4, [], truths.Sampled(1.0, 0.01, 1000, 1e-5), PLAN, True, AT)
 put(
     "plan unused",
     1,
@@ -252,7 +252,7 @@ put(
     "plan run longer",
     2,
     [("for indices in plan.batch_selection_strategy.batch_iterator(10000):", "for step in range(5000):")],
-    truths.poisson(1.0, 0.01, 5000, 1e-5),
+    truths.Sampled(1.0, 0.01, 5000, 1e-5),
     PLAN,
     given=AT,
 )
@@ -260,7 +260,7 @@ put(
     "plan of an array",
     4,
     [(".default(num_bands=1, ", "(strategy=np.array([1.0, 0.5, 0.25, 0.1]), ")],
-    truths.poisson(1.0, 0.04, 250, 1e-5),
+    truths.Sampled(1.0, 0.04, 250, 1e-5),
     PLAN,
     given=AT,
 )
@@ -268,7 +268,7 @@ put(
     "plan of an array that is not known",
     4,
     [(".default(num_bands=1, ", "(strategy=coefficients, ")],
-    truths.poisson(1.0, 0.04, 250, 1e-5),
+    truths.Sampled(1.0, 0.04, 250, 1e-5),
     PLAN,
     given=AT,
 )
@@ -283,7 +283,7 @@ put(
     "plan replaced",
     4,
     [("plan = config.make()", "import dataclasses\nplan = dataclasses.replace(config, noise_multiplier=0.1).make()")],
-    truths.poisson(0.1, 0.01, 1000, 1e-5),
+    truths.Sampled(0.1, 0.01, 1000, 1e-5),
     PLAN,
     given=AT,
 )
