@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from fedgraph import data, runtime
+from fedgraph.report import plots
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph
 
@@ -101,15 +102,34 @@ def _nothing_of_the_shared_ray(request: pytest.FixtureRequest) -> None:
 ONE_PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
 
 
-@pytest.fixture
-def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports with one pixel in the place of every figure: drawing takes most of the time of a small run."""
-    from fedgraph.report import plots
+DRAWN = ("report", "tasks")  # rooms whose tests draw: every figure of every section is there
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _drawing() -> Iterator[Callable[..., plots.Figure]]:
+    """Reports of small runs have one pixel in the place of every figure: drawing takes most of their time."""
 
     def blank(name: str, caption: str, *_: object, **__: object) -> plots.Figure:
         return plots.Figure(name, ONE_PIXEL, "<svg></svg>", caption)
 
-    monkeypatch.setattr(plots, "draw", blank)
+    draw = plots.draw
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "draw", blank)
+        yield draw
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _drawn_rooms(request: pytest.FixtureRequest, _drawing: Callable[..., plots.Figure]) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name in DRAWN:
+            patch.setattr(plots, "draw", _drawing)
+        yield
+
+
+@pytest.fixture
+def pictures(_drawing: Callable[..., plots.Figure], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real figures, for a test of another room."""
+    monkeypatch.setattr(plots, "draw", _drawing)
 
 
 @pytest.fixture(scope="session")

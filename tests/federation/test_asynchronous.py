@@ -28,8 +28,6 @@ from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
-
 SETTINGS = Participation(mode="asynchronous", buffer=4, compute_s=2.0, spread=0.8)
 BUDGET = Budget(4.0, 1e-3)
 

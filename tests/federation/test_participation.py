@@ -26,8 +26,6 @@ from fedgraph.types import Graph, Partition
 from fedgraph.worlds.world import trusting
 from tests.public_facts import public_facts
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
-
 SCENARIO = """\
 name: partial
 runtime: {{engine: serial}}

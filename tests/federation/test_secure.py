@@ -34,8 +34,6 @@ from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition
 from tests.public_facts import public_facts
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
-
 BUDGET = Budget(8.0, 1e-3)
 _NUMBERS = itertools.count()
 SCENARIO = """\

@@ -108,7 +108,7 @@ def test_the_published_price_counts_half_of_what_a_posterior_moves(library: Grap
 
 
 def test_without_noise_the_student_learns_from_answers_alone(library: Graph) -> None:
-    plan, partition, setting = planned(library, np.inf, queries=60, sampling_rate=0.5, teacher_epochs=60, student_epochs=100)
+    plan, partition, setting = planned(library, np.inf, queries=40, sampling_rate=0.5, teacher_epochs=30, student_epochs=100)
     state = run(plan, partition).state
     scores = privgnn.predict(plan, state, setting.asked)
     assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.6

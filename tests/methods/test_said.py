@@ -63,7 +63,7 @@ def test_a_part_of_a_graph_keeps_what_its_columns_were_made_from(library: Graph)
 
 @pytest.mark.dataset
 @pytest.mark.parametrize(
-    "name", ["citation_full/cora_ml", "planetoid/pubmed", "coauthor/cs", "amazon/photo", "facebook100/mit8"]
+    "name", ["citation_full/cora_ml", "planetoid/pubmed", "coauthor/cs", "amazon/photo", "facebook100/simmons81"]
 )
 def test_vocabularies_codes_and_tf_idf_are_declared_by_their_data_sets(name: str) -> None:
     assert data.load(name).columns_from_rows

@@ -19,7 +19,6 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.S | re.M)
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_the_page_goes_from_a_folder_to_predictions_for_new_people(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,7 +18,6 @@ from fedgraph.privacy import budget_book, budget_charges
 from fedgraph.privacy.units import Unit
 from fedgraph.runs import experiment
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
 PEOPLE = [str(k) for k in range(800)]
 TEXT = """name: small
 seed: secret

@@ -18,7 +18,6 @@ from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.report.saved_run import load_run
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
 ROW = "{method: features, select: {over: {steps: [2, 6], clip: [0.25, 0.5]}, among: 3}}"
 TEXT = """name: small
 seed: 3

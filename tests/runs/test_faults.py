@@ -25,7 +25,6 @@ from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell, measures
 from fedgraph.worlds.world import trusting
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
 TINY = """\
 name: tiny
 seeds: 2

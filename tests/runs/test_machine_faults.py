@@ -29,8 +29,6 @@ from hypothesis import strategies as st
 from fedgraph import run
 from fedgraph.commands.base import guarded
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
-
 TINY = """\
 name: tiny
 runtime: {engine: serial}

@@ -62,6 +62,7 @@ def numbers(folder: Path) -> list[dict[str, str]]:
         ]
 
 
+@pytest.mark.usefixtures("pictures")
 def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert run.main([str(scenario_file), "--out", str(out)]) == 0
@@ -111,7 +112,6 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     assert "no tables.txt" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_resume_after_a_kill_gives_the_same_result(
     scenario_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +136,6 @@ def test_resume_after_a_kill_gives_the_same_result(
     assert (cut / "ledger.jsonl").read_bytes() == (whole / "ledger.jsonl").read_bytes()
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_resume_refuses_another_scenario(scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     arguments = [str(scenario_file), "--set", "seeds=1", "--set", "tasks.0.epsilons=[1]"]
@@ -192,7 +191,6 @@ def test_missing_data_says_which_files_to_put_where(
     assert "when_unavailable: synthetic" in message
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_synthetic_data_is_announced_first_everywhere(
     scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,7 +280,6 @@ def wait_until_gone(session: int) -> bool:
     return False
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_ones_own_graph_by_path(scenario_file: Path, tmp_path: Path) -> None:
     """The shipped graph's file is in the documented layout, so it serves as somebody's own."""
     import fedgraph.data

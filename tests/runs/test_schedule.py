@@ -26,8 +26,6 @@ from fedgraph.tasks.base import Cell, Context, Outcome
 from fedgraph.types import Graph
 from fedgraph.worlds.world import trusting
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
-
 MIXED = """\
 name: mixed
 seed: 3

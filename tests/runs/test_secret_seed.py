@@ -19,8 +19,6 @@ from fedgraph.runs.console import Console
 from fedgraph.scenario import read
 from fedgraph.seeds import chacha
 
-pytestmark = pytest.mark.usefixtures("no_pictures")
-
 TEXT = """name: small
 seed: secret
 runtime: {engine: serial}

@@ -46,7 +46,6 @@ def watched(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_a_run_is_watched_while_it_goes_on_after_a_kill_and_at_its_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,7 +84,6 @@ def test_a_run_is_watched_while_it_goes_on_after_a_kill_and_at_its_end(
 
 @pytest.mark.slow
 @pytest.mark.ray("own")
-@pytest.mark.usefixtures("no_pictures")
 def test_actors_stand_under_their_names_and_count_the_rounds_of_every_federated_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

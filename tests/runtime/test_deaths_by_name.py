@@ -185,7 +185,6 @@ def test_a_pot_that_raises_is_an_error_of_its_own_kind_and_the_next_pairs_are_so
     assert list(engine.map(solved, [0, 1, 2], spaces)) == [expected] * 3
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_a_run_in_which_pot_raises_says_so_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
