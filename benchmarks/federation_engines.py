@@ -22,8 +22,7 @@ from benchmarks import federation_meter as meter
 from benchmarks import federation_work as work
 from fedgraph import runtime
 from fedgraph.federation import client, rounds, server
-from fedgraph.federation.blocks import cut_into_blocks, union
-from fedgraph.federation.messages import Job
+from fedgraph.federation.messages import Job, cut_into_blocks, union
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.matrices import unit_rows
 from fedgraph.learning.propagation.walks import symmetric_with_loops

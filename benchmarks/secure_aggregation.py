@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.federation_work import graph_of
 from fedgraph import seeds
-from fedgraph.federation import blocks, client, server
+from fedgraph.federation import client, messages, server
 from fedgraph.federation.messages import Job, Masks
 from fedgraph.federation.participation import Attendance, Participation, attendance
 from fedgraph.federation.secure import client as masks_at_client
@@ -61,7 +61,7 @@ class Clock:
 
 
 def one_round(job: Job, partition: Partition, state: Any, round_: int, clock: Clock) -> Any:
-    every = range(len(blocks.cut_into_blocks(job.plan.facts.sizes.num_clients)))
+    every = range(len(messages.cut_into_blocks(job.plan.facts.sizes.num_clients)))
     if job.masks is None:
         sent = clock.of("clients", lambda: client.run_blocks(every, partition.subgraphs, job, state.model, round_))
         return clock.of("server", lambda: server.merge(job, state, round_, [sent]))

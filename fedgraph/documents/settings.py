@@ -10,6 +10,8 @@ Pydantic alone reads ``true`` as 1, ``.inf`` as a number and 10¹² as a size. H
 
 What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], Infinite]``. A key or a word that
 an earlier version used is refused with one line that says what to write (``Says.formerly``, ``renamed``).
+
+Plain data as a described model; the first problem becomes one line that names place, found and allowed.
 """
 
 import math
@@ -17,9 +19,13 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic_core import ErrorDetails
+
+from fedgraph import plugins
+from fedgraph.documents.lines import SHOWN, Location, Source, one_line
 
 Spec: TypeAlias = dict[str, Any]  # a plugin as a scenario writes it: its name, and its settings before they are read
 
@@ -131,3 +137,73 @@ def _mentions(annotation: object, wanted: tuple[object, ...]) -> bool:
     if annotation in wanted or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
         return True
     return any(_mentions(argument, wanted) for argument in typing.get_args(annotation) if not isinstance(argument, str))
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def validate(model: type[Model], data: object, source: Source, at: Location) -> Model:
+    """``data`` as ``model``; the first problem becomes a ``ScenarioError`` at its line."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        problem = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")  # a misspelt key is also a missing one
+        where = tuple(p for p in problem["loc"] if not (isinstance(p, str) and "[" in p))
+        raise source.error((*at, *where), _explain(model, where, problem)) from None
+
+
+def _explain(model: type[BaseModel], where: Location, problem: ErrorDetails) -> str:
+    key = ".".join(str(p) for p in where)
+    if problem["type"] == "extra_forbidden":
+        allowed, now = _keys(model, where[:-1]), _todays_key(model, where)
+        if now:
+            return f"the key {one_line(key)} is called {now!r} now: write {now}: …"
+        return f"unknown key {one_line(key)}{plugins.suggest(str(where[-1]), allowed)}; allowed: {', '.join(allowed)}"
+    if problem["type"] == "missing" and isinstance(where[-1], int):
+        return f"{'.'.join(str(p) for p in where[:-1])}: entry {where[-1] + 1} of the list is missing"
+    if problem["type"] == "missing":
+        return f"missing key {key!r}; it is needed here"
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] in ("model_type", "model_attributes_type"):
+        message = f"a mapping was expected; allowed keys: {', '.join(_keys(model, where))}"
+    if problem["type"] == "tuple_type":
+        message = "a list was expected, such as [one, other]"
+    if problem["type"] == "too_long" and problem["ctx"]["field_type"] == "Tuple":
+        message = f"a list of {problem['ctx']['max_length']} entries was expected"
+    found = repr(problem.get("input"))
+    return f"{key or 'this'}: found {found if len(found) <= SHOWN else found[:SHOWN] + '…'}; {message[0].lower()}{message[1:]}"
+
+
+def _todays_key(model: type[BaseModel], where: Location) -> str | None:
+    """What a key of an earlier version is called now; None for a key that never was."""
+    nearest = _nearest(model, where[:-1])
+    if not issubclass(nearest, Settings):
+        return None
+    return next((name for name in nearest.model_fields if nearest.says(name).formerly == where[-1]), None)
+
+
+def _keys(model: type[BaseModel], where: Location) -> list[str]:
+    """The keys allowed at ``where`` below ``model`` (best effort: the nearest described model)."""
+    return list(_nearest(model, where).model_fields)
+
+
+def _nearest(model: type[BaseModel], where: Location) -> type[BaseModel]:
+    current = model
+    for part in where:
+        if isinstance(part, int):
+            continue
+        found = current.model_fields.get(part)
+        inner = _model_inside(found.annotation) if found is not None else None
+        if inner is None:
+            break
+        current = inner
+    return current
+
+
+def _model_inside(annotation: object) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in typing.get_args(annotation):
+        if (inner := _model_inside(argument)) is not None:
+            return inner
+    return None

@@ -7,8 +7,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fedgraph.errors import FedgraphError, RuntimeFailure
-from fedgraph.federation.blocks import adds_up, block_sum, cut_into_blocks, merged_branches, union
-from fedgraph.federation.messages import BlockMessage, ClientMessage, Job
+from fedgraph.federation.messages import (
+    BlockMessage,
+    ClientMessage,
+    Job,
+    adds_up,
+    block_sum,
+    cut_into_blocks,
+    merged_branches,
+    union,
+)
 from fedgraph.federation.participation import Stale
 from fedgraph.federation.secure.client import Board, mask_message, merge_boards
 from fedgraph.methods.base import Plan, Streams, block_path, client_path, kinds

@@ -1,13 +1,30 @@
-"""Messages between client and server: frozen, picklable, and made only of values that passed the desk."""
+"""Messages between client and server: frozen, picklable, and made only of values that passed the desk.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+Clients in fixed blocks, and sums over them in one fixed order, however many workers there are.
 
-from fedgraph.errors import PrivacyError
+Clients 0 … n − 1 are cut into blocks whose borders follow from n alone. A worker holds whole blocks, adds up what the clients
+of each block released, and adds block sums along one binary tree as far as it holds whole branches; the server adds the rest.
+A sum of floats depends on its order, and this order is always the same: serial, or Ray with any number of workers.
+
+A federation of at most ``FEW`` clients has one client per block, and every message travels: there is nothing to save.
+``FEW`` is also the least number of blocks beyond it.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation.participation import Attendance
 from fedgraph.methods.base import Plan
-from fedgraph.privacy.desk import Released, Summed
-from fedgraph.privacy.lines import Line, Release
+from fedgraph.methods.base.seen import FEW, colluding
+from fedgraph.privacy.desk import Released, Summed, summed
+from fedgraph.privacy.lines import Line, Release, fewest_lines
+from fedgraph.privacy.units import Viewer
+from fedgraph.types import Partition, Subgraph
 
 
 @dataclass(frozen=True)
@@ -111,3 +128,146 @@ class Receipt:
     down: int = 0
     up: int = 0
     messages: int = 0
+
+
+MOST, CLIENTS_PER_BLOCK = 256, 256
+
+
+def cut_into_blocks(num_clients: int) -> tuple[range, ...]:
+    """The clients of each block. Beyond ``FEW`` clients the number of blocks is a power of two.
+
+    >>> cut_into_blocks(3), len(cut_into_blocks(17)), len(cut_into_blocks(10_000))
+    ((range(0, 1), range(1, 2), range(2, 3)), 16, 32)
+    """
+    count = num_clients
+    if num_clients > FEW:
+        count = FEW
+        while count < MOST and 2 * count * CLIENTS_PER_BLOCK <= num_clients:
+            count *= 2
+    edges = [num_clients * i // count for i in range(count + 1)]
+    return tuple(range(a, b) for a, b in itertools.pairwise(edges))
+
+
+def block_piece(partition: Partition, blocks: Sequence[int]) -> dict[int, Subgraph]:
+    """What the actor that has these blocks of clients holds: their subgraphs, by their numbers, and no other client's."""
+    cut = cut_into_blocks(partition.num_clients)
+    return {client: partition.subgraphs[client] for block in blocks for client in cut[block]}
+
+
+def adds_up(plan: Plan) -> bool:
+    """Whether sums over blocks travel in place of single messages: where nobody reads single ones."""
+    if plan.facts.sizes.num_clients <= FEW:
+        return False
+    if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        return not (plan.watch.keeps_rounds and colluding(plan))
+    return (plan.sums.suffice or plan.sums.additive) and not plan.watch.keeps_rounds
+
+
+def block_sum(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
+    """The sum of what the clients of ``block`` released, in their order; each is forgotten once it is added."""
+    released: dict[str, Summed] | None = None
+    lines: list[Release | Line] = []
+    count = 0
+    for message in messages:
+        lines += message.lines
+        count += 1
+        if released is None:
+            released = {name: summed(None, value) for name, value in message.released.items()}
+            continue
+        _require_alike(message, released)
+        for name, value in message.released.items():
+            released[name] = summed(released[name], value)
+    return BlockMessage(block, 1, round_, released or {}, count, fewest_lines(lines))
+
+
+def merged_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
+    """``parts`` (ascending) with every two halves of a branch added; one is left when all blocks are there."""
+    done: list[BlockMessage] = []
+    for part in parts:
+        done.append(part)
+        while len(done) > 1 and _siblings(done[-2], done[-1]):
+            right, left = done.pop(), done.pop()
+            done.append(_together(left, right))
+    return done
+
+
+def tree_total(parts: Sequence[BlockMessage]) -> BlockMessage:
+    """The sum of all ``parts``: along the tree, and from left to right where a branch is missing."""
+    first, *rest = merged_branches(parts)
+    for part in rest:
+        first = _together(first, part)
+    return first
+
+
+def _siblings(left: BlockMessage, right: BlockMessage) -> bool:
+    return left.width == right.width and left.first % (2 * left.width) == 0 and left.first + left.width == right.first
+
+
+def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
+    if left.num_clients and right.num_clients and set(left.released) != set(right.released):
+        raise RuntimeFailure(
+            f"round {left.round}: blocks of clients sent {sorted(left.released)} and {sorted(right.released)}; round aborted"
+        )
+    names = left.released or right.released
+    one, two = left.released, right.released
+    both = {n: summed(one[n], two[n]) if n in one and n in two else names[n] for n in names}
+    width = right.first + right.width - left.first
+    clients = left.num_clients + right.num_clients
+    return BlockMessage(left.first, width, left.round, both, clients, fewest_lines((*left.lines, *right.lines)))
+
+
+def _require_alike(message: ClientMessage, known: dict[str, Summed]) -> None:
+    """``RuntimeFailure`` where a client sent other parts, or other shapes, than those before it: its noise would be missing."""
+    if set(message.released) != set(known):
+        raise RuntimeFailure(
+            f"round {message.round}: client {message.client} sent {sorted(message.released)}, others {sorted(known)}; "
+            "round aborted"
+        )
+    for name, value in message.released.items():
+        if value.value.shape != known[name].value.shape:
+            raise RuntimeFailure(
+                f"round {message.round}: only arrays of one shape can be added; {name!r} of client {message.client} has shape "
+                f"{value.value.shape}, others {known[name].value.shape}"
+            )
+
+
+def union(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
+    """Many clients' subgraphs as one, for methods that compute the clients of a block together.
+
+    Returns: (the disjoint union, starts: int64 [k + 1]); ``subgraphs[i]`` has the rows ``starts[i]`` … ``starts[i + 1] − 1``.
+
+    A node that two clients hold is there twice, without an edge between the two. ``client`` is the first one's number;
+    there is no centre.
+    """
+    first = subgraphs[0]
+    if len(subgraphs) == 1:
+        return first, np.array([0, first.graph.num_nodes], dtype=np.int64)
+    graphs = [s.graph for s in subgraphs]
+    starts = np.concatenate([[0], np.cumsum([g.labels.size for g in graphs])]).astype(np.int64)
+    validation = None
+    if any(g.validation is not None for g in graphs):
+        parts = [np.full_like(g.labels, -1) if g.validation is None else g.validation for g in graphs]
+        validation = np.concatenate(parts)
+    cuts = [s.cut + np.array([at, 0]) for s, at in zip(subgraphs, starts, strict=False) if s.cut is not None]
+    graph = replace(
+        first.graph,
+        adjacency=_stacked([g.adjacency for g in graphs], starts[:-1], int(starts[-1])),
+        features=_stacked([g.features for g in graphs], np.zeros(len(graphs), np.int64), first.graph.num_features),
+        labels=np.concatenate([g.labels for g in graphs]),
+        owner=None,
+        masks=(),
+        validation=validation,
+    )
+    nodes = np.concatenate([s.nodes for s in subgraphs])
+    return Subgraph(first.client, graph, nodes, None, np.concatenate(cuts) if cuts else None), starts
+
+
+def _stacked(matrices: Sequence[sp.csr_array], shifts: np.ndarray, columns: int) -> sp.csr_array:
+    """Rows of all, one matrix under the other, the columns of each moved by its shift."""
+    counts = np.array([m.indptr[-1] for m in matrices], dtype=np.int64)
+    rows = np.concatenate([np.diff(m.indptr) for m in matrices])
+    indptr = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
+    indices = np.concatenate([m.indices[: m.indptr[-1]] for m in matrices]).astype(np.int64) + np.repeat(shifts, counts)
+    data = np.concatenate([m.data[: m.indptr[-1]] for m in matrices])
+    width = np.int32 if max(columns, indptr[-1]) < 2**31 else np.int64
+    return sp.csr_array((data, indices.astype(width), indptr.astype(width)), shape=(rows.size, columns))

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import client, server
-from fedgraph.federation.blocks import block_piece, cut_into_blocks
-from fedgraph.federation.messages import Job, Masks, Receipt
+from fedgraph.federation.messages import Job, Masks, Receipt, block_piece, cut_into_blocks
 from fedgraph.federation.participation import Attendance
 from fedgraph.federation.secure import client as masks_at_client
 from fedgraph.federation.secure import server as masks_at_server

@@ -8,9 +8,8 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import RuntimeFailure
-from fedgraph.federation import blocks
-from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Receipt
-from fedgraph.methods.base import Inbox, Plan, State, kinds, seen
+from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Receipt, tree_total
+from fedgraph.methods.base import Inbox, State, kinds, seen
 from fedgraph.privacy.lines import fewest_lines
 from fedgraph.privacy.units import Viewer
 
@@ -60,19 +59,15 @@ def merge(
         if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():
             raise RuntimeFailure(f"round {round_}: learning diverged, {name!r} is not finite; try a smaller learning_rate")
     if job.plan.watch.keeps_rounds:
-        own = _of_colluders([m for m in messages if isinstance(m, ClientMessage)], job.plan)
+        # What the plan's colluding clients sent, summed: they know it, and an attack that reads sums may take it off.
+        theirs = [m.released for m in messages if isinstance(m, ClientMessage) and m.client in seen.colluding(job.plan)]
+        names = sorted({name for released in theirs for name in released})
+        own = {name: np.sum([released[name].value for released in theirs if name in released], axis=0) for name in names}
         after = State(after.model, after.memory, (*state.seen, (state.model, replace(inbox, colluding=own))))
     up = max(_bytes(part.value for part in m.released.values()) for m in messages)
     released = fewest_lines(entry for m in messages for entry in m.lines)
     receipt = Receipt(round_, released, _bytes(state.model.values()), up, finished)
     return after, receipt
-
-
-def _of_colluders(messages: Sequence[ClientMessage], plan: Plan) -> dict[str, np.ndarray]:
-    """What the plan's colluding clients sent, summed: they know it, and an attack that reads sums may take it off."""
-    own = [m for m in messages if m.client in seen.colluding(plan)]
-    names = {name for m in own for name in m.released}
-    return {name: np.sum([m.released[name].value for m in own if name in m.released], axis=0) for name in sorted(names)}
 
 
 def _bytes(arrays: Iterable[Any]) -> int:
@@ -81,7 +76,7 @@ def _bytes(arrays: Iterable[Any]) -> int:
 
 def _of_sums(messages: Sequence[BlockMessage], round_: int, summed: Sequence[tuple[str, int]]) -> Inbox:
     """What the server sees where sums over blocks travelled."""
-    whole = blocks.tree_total(messages)
+    whole = tree_total(messages)
     for name, least in summed:
         if name in whole.released and whole.released[name].num_clients < least:
             raise _too_few(round_, name, least)

@@ -18,8 +18,7 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import costs, documents
-from fedgraph.pricing.base import Asked, Fix, Priced, Quote, Reading, Row, Unknown
-from fedgraph.pricing.catalogue import entries
+from fedgraph.pricing.base import Asked, Fix, Priced, Quote, Reading, Row, Unknown, entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import table
 from fedgraph.pricing.python_joins import normal

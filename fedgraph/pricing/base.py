@@ -7,16 +7,78 @@ where that was read, what its authors say, and the parameters of what it reads. 
 A reader prices nothing. What the file leaves out it asks by ``document.ask``, which gives back what the user says, or the worst
 that it can be (then it is a question of ``questions.yaml``). It multiplies all noise by ``document.louder``. So the same few
 lines answer "what is it worth", "what if 1 % take part" and "how much noise would buy ε": the file is read again.
+
+What is known of each system: ``catalogue.yaml``, one entry a reader.
+
+name, version      what people call it, and the versions that the reader was checked with
+source, said       where its facts were read, and what its authors say of the option (in our words)
+checked            package → (first, last) version, where it is installed as a package
+calls              class or function → its parameters in their order; those after * go by name alone
+ignored            options that choose data, model, logging or hardware, and change no price
+reader             the file of ``readers`` and its function; ``KEY.read`` where it is left out
+words              sentences of its quotes
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
 
-from fedgraph.pricing.catalogue import System
+import yaml
+
 from fedgraph.privacy.accounting.accountant import Price
+
+PINNED = (r"requirements[\w.-]*\.txt", r"pyproject\.toml", r"environment\.ya?ml", r"setup\.(py|cfg)")
+
+
+@dataclass(frozen=True)
+class System:
+    name: str
+    version: str
+    source: str
+    said: str = ""
+    recognised: tuple[Mapping[str, list[str]], ...] = ()
+    checked: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    calls: Mapping[str, str] = field(default_factory=dict)
+    ignored: str = ""
+    reader: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    def newer(self, folder: Path) -> Iterator[str]:
+        """A sentence for each file of a folder that asks for a later version than the last that was checked."""
+        for path in sorted(p for p in folder.glob("*.*") if any(re.fullmatch(name, p.name) for name in PINNED)):
+            if not path.is_file() or path.stat().st_size > 1_000_000:
+                continue
+            text = path.read_text(encoding="utf-8", errors="replace")
+            for package, (_, last) in self.checked.items():
+                asked = re.search(
+                    rf"(?<![\w-]){re.escape(package)}(?:\[[^\]]*\])?\s*(?:==|>=|~=|>)\s*([0-9]+(?:\.[0-9]+)*)", text
+                )
+                if asked and parts(asked[1])[:2] > parts(last)[:2]:
+                    yield f"{path.name} asks for {asked[0]}; this reader was checked with {package} up to {last}"
+
+
+def parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"[0-9]+", version))
+
+
+@cache
+def entries() -> Mapping[str, System]:
+    """Every entry of ``catalogue.yaml``, by its reader."""
+    text = resources.files("fedgraph.pricing").joinpath("catalogue.yaml").read_text(encoding="utf-8")
+    return {name: System(**entry) for name, entry in yaml.safe_load(text).items()}
+
+
+@cache
+def places(call: str) -> Mapping[str, int]:
+    """Parameter → place, of a class or function that some system has; those that go by name alone have none."""
+    listed = next((system.calls[call] for system in entries().values() if call in system.calls), "")
+    return {name: place for place, name in enumerate(listed.partition("*")[0].split())}
+
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Cost = Callable[[int, float], Price]  # (number of rounds, δ) → what they cost together

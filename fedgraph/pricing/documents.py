@@ -21,7 +21,7 @@ from fedgraph.documents.lines import Location
 from fedgraph.documents.lines import small_text_file as ordinary_text
 from fedgraph.errors import PricingError, ScenarioError
 from fedgraph.pricing import formats
-from fedgraph.pricing.catalogue import entries, places
+from fedgraph.pricing.base import entries, places
 from fedgraph.pricing.formats import Tree, table
 from fedgraph.pricing.python_joins import plain
 from fedgraph.pricing.python_program import Program

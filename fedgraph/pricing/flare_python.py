@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fedgraph.pricing import python_values as values
-from fedgraph.pricing.catalogue import places
+from fedgraph.pricing.base import places
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flare_job import KINDS, KNOWN, Chain, Filter, Job, Site
 from fedgraph.pricing.formats import Tree

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fedgraph.pricing.catalogue import places
+from fedgraph.pricing.base import places
 
 Value = object
 Stack = tuple[tuple[str, str], ...]  # what a statement depends on: (branch | loop, words)

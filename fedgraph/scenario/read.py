@@ -21,8 +21,7 @@ from pydantic import ConfigDict, Field
 from fedgraph import plugins
 from fedgraph.data import base as families
 from fedgraph.documents.lines import Location, Source, assign_dotted_key, one_line
-from fedgraph.documents.settings import Settings
-from fedgraph.documents.validation import validate
+from fedgraph.documents.settings import Settings, validate
 from fedgraph.errors import ScenarioError
 
 if TYPE_CHECKING:

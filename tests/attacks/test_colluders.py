@@ -14,7 +14,7 @@ import yaml
 from fedgraph.attacks.base import mutants
 from fedgraph.audit import bench
 from fedgraph.errors import PrivacyError
-from fedgraph.federation import blocks
+from fedgraph.federation import messages
 from fedgraph.library import run
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, Inbox, PublicFacts, State, gradient_std, seen
@@ -62,17 +62,17 @@ def test_sums_are_read_without_what_colluders_sent() -> None:
 
 
 def test_messages_of_many_clients_travel_alone_where_an_attack_has_what_colluders_sent() -> None:
-    made = features.plan(features.Params(projection="none", steps=1), facts(blocks.FEW + 1, 2), Budget(4.0, 1e-3))
-    assert list(seen.colluding(made)) == [blocks.FEW - 1, blocks.FEW]
-    assert blocks.adds_up(made)
-    assert not blocks.adds_up(replace(made, watch=replace(made.watch, keeps_rounds=True)))
+    made = features.plan(features.Params(projection="none", steps=1), facts(messages.FEW + 1, 2), Budget(4.0, 1e-3))
+    assert list(seen.colluding(made)) == [messages.FEW - 1, messages.FEW]
+    assert messages.adds_up(made)
+    assert not messages.adds_up(replace(made, watch=replace(made.watch, keeps_rounds=True)))
 
 
 def test_beyond_very_many_clients_the_whole_sum_is_read() -> None:
     made = features.plan(features.Params(projection="none", steps=1), facts(seen.SINGLE + 1, 2), Budget(4.0, 1e-3))
     assert not seen.colluding(made)
     assert seen.groups(made)[0].size == made.facts.sizes.num_nodes
-    assert blocks.adds_up(replace(made, watch=replace(made.watch, keeps_rounds=True)))
+    assert messages.adds_up(replace(made, watch=replace(made.watch, keeps_rounds=True)))
 
 
 def test_a_server_that_sees_each_message_needs_no_colluder() -> None:

@@ -13,7 +13,7 @@ from scipy import stats
 
 from fedgraph import plugins, runtime, seeds
 from fedgraph.errors import BudgetExceededError, PrivacyError, RuntimeFailure
-from fedgraph.federation import blocks, client, rounds
+from fedgraph.federation import client, messages, rounds
 from fedgraph.federation.messages import BlockMessage
 from fedgraph.methods import dpar, features
 from fedgraph.methods.base import Budget, Plan, kinds
@@ -102,10 +102,10 @@ def secure(graph: Graph, epsilon: float = 2.0, steps: int = 3) -> tuple[Plan, Pa
 
 @pytest.mark.parametrize("count", [1, 2, 16, 17, 40, 1000, 10_000, 100_000])
 def test_every_client_is_in_one_block_and_cuts_are_ascending(count: int) -> None:
-    cut = blocks.cut_into_blocks(count)
+    cut = messages.cut_into_blocks(count)
     assert [c for block in cut for c in block] == list(range(count))
     assert all(len(block) for block in cut)
-    if count > blocks.FEW:
+    if count > messages.FEW:
         assert len(cut) & (len(cut) - 1) == 0, "a power of two"
         assert max(map(len, cut)) - min(map(len, cut)) <= 1
     else:
@@ -119,10 +119,10 @@ def test_sums_have_one_order_however_blocks_are_held() -> None:
     def parts() -> list[BlockMessage]:
         return [BlockMessage(i, 1, 0, {"v": Summed(v.copy(), 1)}, 1, ()) for i, v in enumerate(values)]
 
-    whole = blocks.tree_total(parts()).released["v"].value
+    whole = messages.tree_total(parts()).released["v"].value
     for workers in (1, 2, 3, 4, 5, 7, 16):
-        held = [p for items in dealt_to(16, workers) for p in blocks.merged_branches(parts()[items.start : items.stop])]
-        found = blocks.tree_total(held)
+        held = [p for items in dealt_to(16, workers) for p in messages.merged_branches(parts()[items.start : items.stop])]
+        found = messages.tree_total(held)
         assert np.array_equal(found.released["v"].value, whole)
         assert (found.num_clients, found.first, found.width) == (16, 0, 16)
     assert not np.array_equal(whole, sum(values[1:], values[0])), "another order gives other bits, so this test can fail"
@@ -131,7 +131,7 @@ def test_sums_have_one_order_however_blocks_are_held() -> None:
 def test_a_union_holds_what_its_parts_hold(library: Graph) -> None:
     dealt = uniform.split(library, uniform.Params(clients=5), seeds.generator(0, "deal"))
     told = with_cut_edges(library, dealt)
-    joint, starts = blocks.union(told.subgraphs)
+    joint, starts = messages.union(told.subgraphs)
     assert joint.cut is not None
     for s, first, end in zip(told.subgraphs, starts, starts[1:], strict=False):
         assert s.cut is not None
@@ -232,9 +232,9 @@ def test_where_shares_are_seen_every_client_draws_its_own(library: Graph) -> Non
     assert client.computes_together(plan)
     assert not client.computes_together(dataclasses.replace(plan, watch=dataclasses.replace(plan.watch, keeps_rounds=True)))
     local, _ = planned("features", Trust.OWN_CLIENT, library, 2.0)
-    assert blocks.adds_up(local)
+    assert messages.adds_up(local)
     assert not client.computes_together(local)
-    assert not blocks.adds_up(dataclasses.replace(local, watch=dataclasses.replace(local.watch, keeps_rounds=True))), (
+    assert not messages.adds_up(dataclasses.replace(local, watch=dataclasses.replace(local.watch, keeps_rounds=True))), (
         "an attack reads single messages"
     )
 
@@ -329,11 +329,11 @@ def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(librar
     lines = []
     for round_ in range(100):
         doors = []
-        for block in blocks.cut_into_blocks(10_000):
+        for block in messages.cut_into_blocks(10_000):
             door = Desk("cell", block[0], round_, plan.schedule.releases, np.random.default_rng(0), together=block)
             door.release("model", np.zeros(1))
             doors += door.entries
-        lines += blocks.fewest_lines(doors)
+        lines += messages.fewest_lines(doors)
     settled = settle(plan.guarantee, plan.schedule.releases)
     ledger = Ledger([settled.account("cell", plan.guarantee)], lines)
     assert len(ledger) == 1_000_000, "every release is accounted for"

@@ -15,8 +15,8 @@ from scipy.stats import hypergeom
 
 from fedgraph import run, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure, UnboundedValueError
-from fedgraph.federation import blocks, rounds, server
 from fedgraph.federation import client as one_client
+from fedgraph.federation import messages, rounds, server
 from fedgraph.federation.messages import BlockMessage, ClientMessage, Job, Masks
 from fedgraph.federation.participation import Participation, attendance
 from fedgraph.federation.secure import client, keys, protocol
@@ -88,7 +88,7 @@ def test_the_sum_in_the_field_is_the_plain_one_bit_for_bit(way: str, library: Gr
     clients, settings = WAYS[way]
     job, partition = job_of(library, clients, settings, steps=2)
     model = server.begin(job).model
-    every = range(len(blocks.cut_into_blocks(clients)))
+    every = range(len(messages.cut_into_blocks(clients)))
     dropped, bits = 0, protocol.mechanism(job).bits
     for round_ in range(job.plan.schedule.rounds):
         now = protocol.round_of(job, round_)
@@ -127,7 +127,7 @@ def test_what_a_client_sends_looks_like_coins(library: Graph) -> None:
     """Eight bits of one message, from wherever, are uniform, though its numbers are small; another round's differ."""
     job, partition = job_of(library, 20, Participation(secure_aggregation="masks"), model="mlp", projection="none", steps=3)
     model = server.begin(job).model
-    every = range(len(blocks.cut_into_blocks(20)))
+    every = range(len(messages.cut_into_blocks(20)))
     sent = []
     for round_ in range(2):
         board = client.advertise(every, job, round_)
@@ -145,7 +145,7 @@ def test_nobody_gives_shares_of_both_secrets_of_one_client(library: Graph) -> No
     job, _ = job_of(library, 60, Participation(secure_aggregation="masks", drop_out=0.1), steps=2)
     now = protocol.round_of(job, 0)
     assert now is not None
-    every = range(len(blocks.cut_into_blocks(60)))
+    every = range(len(messages.cut_into_blocks(60)))
     board = client.advertise(every, job, 0)
     answers = client.answer(every, job, 0, 1, board, client.share(every, job, 0, board))
     for asked in now.asked:

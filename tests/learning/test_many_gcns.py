@@ -9,7 +9,7 @@ import pytest
 
 from fedgraph import seeds
 from fedgraph.federation import client, rounds
-from fedgraph.federation.blocks import union
+from fedgraph.federation.messages import union
 from fedgraph.learning.baselines import fitting, many_gcns, many_gcns_dense
 from fedgraph.learning.baselines.networks import Shape
 from fedgraph.methods import nonprivate

@@ -42,8 +42,7 @@ from fedgraph.data.own.columns import own_scales
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
 from fedgraph.data.own.labels import changes_of, label_text
 from fedgraph.documents.lines import Source
-from fedgraph.documents.settings import Settings
-from fedgraph.documents.validation import validate
+from fedgraph.documents.settings import Settings, validate
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, Masks, Provenance
 

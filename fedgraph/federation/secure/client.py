@@ -14,8 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError
-from fedgraph.federation.blocks import cut_into_blocks
-from fedgraph.federation.messages import Job
+from fedgraph.federation.messages import Job, cut_into_blocks
 from fedgraph.federation.secure import keys, protocol
 from fedgraph.privacy.desk import Released, masked
 

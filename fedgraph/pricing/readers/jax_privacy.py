@@ -15,8 +15,7 @@ from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, training
-from fedgraph.pricing.base import RECIPIENT, Published, Reading, no_claim
-from fedgraph.pricing.catalogue import entries
+from fedgraph.pricing.base import RECIPIENT, Published, Reading, entries, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_joins import candidates, elements, holds, lift, plain
 from fedgraph.pricing.python_values import Call, Choice, Method, Unresolved, Value

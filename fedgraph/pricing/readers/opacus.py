@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scipy.optimize import brentq
 
-from fedgraph.pricing import catalogue, costs, training
+from fedgraph.pricing import base, costs, training
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_joins import holds, plain, truth
@@ -128,7 +128,7 @@ def _drawn(document: Document, call: Call, poisson: bool) -> str:
 def _one(document: Document, call: Call) -> Reading:
     answers, words, engines = document.answers, document.words, document.made("PrivacyEngine")
     engine = next((e for e in engines if e is call.owner), engines[0] if engines else None)
-    allowed = set(catalogue.entries()["opacus"].ignored.split())
+    allowed = set(base.entries()["opacus"].ignored.split())
     for name in set(call.keywords) - allowed - {"**"}:
         message = f"{call.name}: unknown option {name!r}; allowed: {', '.join(sorted(allowed))}"
         raise document.error(message, line=call.line)

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, training
-from fedgraph.pricing.base import MODELS, RECIPIENT, Published, Reading, no_claim
-from fedgraph.pricing.catalogue import entries
+from fedgraph.pricing.base import MODELS, RECIPIENT, Published, Reading, entries, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.pricing.python_joins import holds, lift, plain

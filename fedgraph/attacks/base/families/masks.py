@@ -17,8 +17,7 @@ from fedgraph.attacks.base.families import streams
 from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.federation import client as one_client
-from fedgraph.federation.blocks import cut_into_blocks
-from fedgraph.federation.messages import Job, Masks
+from fedgraph.federation.messages import Job, Masks, cut_into_blocks
 from fedgraph.federation.participation import Attendance
 from fedgraph.federation.secure import client as masked
 from fedgraph.federation.secure import keys, protocol

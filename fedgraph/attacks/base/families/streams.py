@@ -25,8 +25,7 @@ from fedgraph import seeds
 from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.audit.closed_form import gaussian
 from fedgraph.federation import client as one_client
-from fedgraph.federation.blocks import cut_into_blocks
-from fedgraph.federation.messages import Job
+from fedgraph.federation.messages import Job, cut_into_blocks
 from fedgraph.methods.base import (
     NOTHING_DERIVED,
     AttendanceRule,
