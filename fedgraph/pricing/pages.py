@@ -1,24 +1,21 @@
-"""Quotes as text for a terminal, as one HTML page without script or link, as Markdown (the docs page of deployed noise), and
-as SARIF 2.1.0, which shows in a pull request the line that costs privacy.
-
-``python -m fedgraph.pricing.pages FOLDER`` prints the Markdown for every file of a folder and every ``pyproject.toml`` one
-level below, so that one command repeats each of its numbers: ``python -m fedgraph.pricing.pages tests/pricing/files``.
+"""Quotes as text for a terminal, as one HTML page without script or link, and as SARIF 2.1.0, which shows in a pull request the
+line that costs privacy.
 """
 
 import json
 import math
 import re
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from fedgraph import pricing
-from fedgraph.pricing.base import Priced, Published, Quote, written_epsilon
+from fedgraph.pricing.base import Published, Quote, written_epsilon
 from fedgraph.pricing.formats import Tree
 
 WIDTH = 110
+FOLDER = resources.files("fedgraph.pricing")
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 RULES = {
     "unprotected": "Nothing bounds what one unit gives away (ε = ∞).",
@@ -31,14 +28,14 @@ NOISE = re.compile(r"noise|sigma|epsilon|\beps\b|dp_|privacy|filters|mods", re.I
 
 def html(quotes: Sequence[Quote]) -> str:
     """Self-contained, readable in the dark and on a phone."""
-    return _rendered("page.html", True, quotes=quotes)
+    return rendered("page.html", True, quotes=quotes)
 
 
 def printed(quote: Quote) -> str:
     """For a terminal: published, provable, unprotected, questions, fix; lines of at most ``WIDTH`` columns."""
     said = {"assumed": quote.reading.assumed, "order": quote.reading.order, "unprotected": quote.reading.unprotected,
             "not priced": quote.reading.not_priced}  # fmt: skip
-    return _rendered("page.txt", False, q=quote, said=said, claim=_claim, wrapped=_wrapped).rstrip()
+    return rendered("page.txt", False, q=quote, said=said, claim=claim_words, wrapped=_wrapped).rstrip()
 
 
 def _wrapped(title: str, sentence: str, gap: int = 13) -> str:
@@ -46,50 +43,17 @@ def _wrapped(title: str, sentence: str, gap: int = 13) -> str:
     return wrapper.fill(" ".join(sentence.split()))
 
 
-def markdown(folder: Path, command: str) -> str:
-    """The docs page of a folder: the table, then an entry for each file. command: what makes it again."""
-    apps = list(folder.glob("*/pyproject.toml"))
-    quotes = [pricing.price(path) for path in (*filter(Path.is_file, folder.glob("*.*")), *apps)]
-    quotes.sort(key=lambda quote: (quote.system.name.lower(), quote.path))
-    return _rendered("page.md", False, quotes=quotes, command=command, worth=_worth, claim=_claim, prices=_prices,
-                     comment=_comment, place=lambda quote: str(Path(quote.path).relative_to(folder)))  # fmt: skip
-
-
-def _rendered(name: str, escaped: bool, **values: object) -> str:
+def rendered(name: str, escaped: bool, folder: Traversable = FOLDER, **values: object) -> str:
+    """A template of ``folder`` with ``values``. escaped: for HTML."""
     import jinja2  # only a page needs it
 
     settings = jinja2.Environment(autoescape=escaped, undefined=jinja2.StrictUndefined, trim_blocks=not escaped)
-    template = resources.files("fedgraph.pricing").joinpath(name).read_text(encoding="utf-8")
-    return settings.from_string(template).render(shown=written_epsilon, **values)
+    return settings.from_string(folder.joinpath(name).read_text(encoding="utf-8")).render(shown=written_epsilon, **values)
 
 
-def _worth(quote: Quote) -> str:
-    """Per round → total; where a missing fact leaves it open, from the smallest to the largest answer to that question."""
-    if quote.headline.total is not None:
-        return _prices(quote.headline)
-    asked = next(a for a in quote.asked if a.unknown.worst is None)
-    epsilons = [epsilon for _, epsilon in asked.answers]
-    return f"open: {written_epsilon(min(epsilons))} to {written_epsilon(max(epsilons))} by {asked.unknown.name}"
-
-
-def _prices(priced: Priced) -> str:
-    mark = "≥ " if priced.row.kind == "lower bound" else ""
-    total = "open" if priced.total is None else mark + written_epsilon(priced.total.epsilon)
-    return f"{mark}{written_epsilon(priced.per_round.epsilon)} → {total}"
-
-
-def _claim(said: Published) -> str:
+def claim_words(said: Published) -> str:
+    """The ε that a file states, as tables show it."""
     return "no ε" if said.epsilon is None else f"ε = {written_epsilon(said.epsilon)}"
-
-
-def _comment(quote: Quote) -> str:
-    """What the first lines of the file say of it, if they are comments."""
-    said = []
-    for line in Path(quote.path).read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            break
-        said.append(line.lstrip("# "))
-    return " ".join(said)
 
 
 def sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
@@ -127,8 +91,3 @@ def _place(path: Path) -> tuple[Path, int]:
         return path, 1
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     return path, next((number for number, line in enumerate(lines, 1) if NOISE.search(line)), 1)
-
-
-if __name__ == "__main__":
-    where = Path(sys.argv[1] if len(sys.argv) > 1 else "tests/pricing/files")
-    print(markdown(where, f"python -m fedgraph.pricing.pages {where}"), end="")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import shipped_library
 from fedgraph import data
-from fedgraph.data import embedded
 from fedgraph.types import Graph
 
 
@@ -25,7 +25,7 @@ def test_the_file_is_small() -> None:
 
 
 def test_the_documented_command_regenerates_it(tmp_path: Path, library: Graph) -> None:
-    embedded.write(tmp_path / "library.npz")
+    shipped_library.write(tmp_path / "library.npz")
     again = data.load("own/npz", path=tmp_path / "library.npz")
     assert isinstance(again, Graph)
     assert (again.adjacency != library.adjacency).nnz == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import deployed_noise
 from fedgraph import pricing
 from fedgraph.commands import base as cli
 from fedgraph.pricing import pages
@@ -54,7 +55,7 @@ def test_shown_bounds_are_never_below() -> None:
 @pytest.mark.slow
 def test_the_committed_table_is_what_the_command_prints() -> None:
     committed = (ROOT / "docs" / "what_deployed_noise_buys.md").read_text(encoding="utf-8")
-    made = pages.markdown(FILES, "python -m fedgraph.pricing.pages tests/pricing/files")
+    made = deployed_noise.markdown(FILES, "python -m benchmarks.deployed_noise tests/pricing/files")
     assert made == committed
 
 

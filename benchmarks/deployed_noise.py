@@ -1,0 +1,61 @@
+"""What the privacy of deployed systems buys: ``docs/what_deployed_noise_buys.md`` from the files that are priced there.
+
+``python -m benchmarks.deployed_noise FOLDER`` prints the Markdown for every file of a folder and every ``pyproject.toml`` one
+level below, so that one command repeats each of its numbers: ``python -m benchmarks.deployed_noise tests/pricing/files``.
+"""
+
+import sys
+from pathlib import Path
+
+from fedgraph import pricing
+from fedgraph.pricing.base import Priced, Quote, written_epsilon
+from fedgraph.pricing.pages import claim_words, rendered
+
+
+def markdown(folder: Path, command: str) -> str:
+    """The docs page of a folder: the table, then an entry for each file. command: what makes it again."""
+    apps = list(folder.glob("*/pyproject.toml"))
+    quotes = [pricing.price(path) for path in (*filter(Path.is_file, folder.glob("*.*")), *apps)]
+    quotes.sort(key=lambda quote: (quote.system.name.lower(), quote.path))
+    return rendered(
+        "deployed_noise.md",
+        False,
+        Path(__file__).parent,
+        quotes=quotes,
+        command=command,
+        worth=_worth,
+        claim=claim_words,
+        prices=_prices,
+        comment=_comment,
+        place=lambda quote: str(Path(quote.path).relative_to(folder)),
+    )
+
+
+def _worth(quote: Quote) -> str:
+    """Per round → total; where a missing fact leaves it open, from the smallest to the largest answer to that question."""
+    if quote.headline.total is not None:
+        return _prices(quote.headline)
+    asked = next(a for a in quote.asked if a.unknown.worst is None)
+    epsilons = [epsilon for _, epsilon in asked.answers]
+    return f"open: {written_epsilon(min(epsilons))} to {written_epsilon(max(epsilons))} by {asked.unknown.name}"
+
+
+def _prices(priced: Priced) -> str:
+    mark = "≥ " if priced.row.kind == "lower bound" else ""
+    total = "open" if priced.total is None else mark + written_epsilon(priced.total.epsilon)
+    return f"{mark}{written_epsilon(priced.per_round.epsilon)} → {total}"
+
+
+def _comment(quote: Quote) -> str:
+    """What the first lines of the file say of it, if they are comments."""
+    said = []
+    for line in Path(quote.path).read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        said.append(line.lstrip("# "))
+    return " ".join(said)
+
+
+if __name__ == "__main__":
+    where = Path(sys.argv[1] if len(sys.argv) > 1 else "tests/pricing/files")
+    print(markdown(where, f"python -m benchmarks.deployed_noise {where}"), end="")
