@@ -264,11 +264,6 @@ def claim_run_folder(folder: Path, scenario_text: str, comparable: str, resume: 
     write_atomically(mark, digest.encode())
 
 
-def count_finished_cells(folder: Path) -> int:
-    """How many finished cells lie in a run's folder."""
-    return sum(1 for _ in (folder / "cells").glob(f"*{WHOLE}"))
-
-
 def disclaim_run_folder(folder: Path) -> None:
     """Take back the claim of a run that was refused before its first cell; a folder with anything of a cell stays as it is."""
     own = [folder / "cells" / name for name in (MARK, "lock")]
