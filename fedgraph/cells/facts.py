@@ -16,13 +16,15 @@ Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the 
 
 
 def pack_right(right: np.ndarray) -> str:
-    """One bit for each tested node, as text. right: bool [n]."""
-    return base64.b64encode(np.packbits(right).tobytes()).decode()
+    """One bit for each tested node, or two bytes for how right it is, as text. right: bool [n], or float [n] in 0 … 1."""
+    told = np.packbits(right) if right.dtype == bool else np.round(65535 * right).astype("<u2")
+    return base64.b64encode(told.tobytes()).decode()
 
 
 def unpack_right(packed: str, tested: int) -> np.ndarray:
-    """What ``pack_right`` packed; bool [tested]."""
-    return np.unpackbits(np.frombuffer(base64.b64decode(packed), np.uint8), count=tested).astype(bool)
+    """What ``pack_right`` packed; bool [tested], or float [tested]."""
+    told = np.frombuffer(base64.b64decode(packed), np.uint8)
+    return told.view("<u2") / 65535 if told.size == 2 * tested else np.unpackbits(told, count=tested).astype(bool)
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,7 @@ class LinkPredictionFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class ParticipationFacts(Facts):
-    """What joining is worth: of every client, in ``results``."""
+    """What joining is worth, in ``results``."""
 
     kind: str = "participation"
 

@@ -69,7 +69,7 @@ def paired_variance(one: str, other: str, tested: int) -> float | None:
     """Of the mean difference of answers to the same questions; None where they were not kept, or are of other questions."""
     if not tested or not one or len(one) != len(other):
         return None
-    differences = unpack_right(one, tested).astype(int) - unpack_right(other, tested)
+    differences = unpack_right(one, tested).astype(float) - unpack_right(other, tested)
     return float(np.var(differences) / tested)
 
 

@@ -74,8 +74,9 @@ KEPT = (ALONE, ALONE_HEAD)  # what a client can have without anybody else
 JOINED = tuple(map(join, SEEN))
 ADAPTED = tuple(join(trust, own) for trust in SEEN for own in Own)
 EVERY = (ALONE, ALONE_HEAD, CURATOR, *ADAPTED, *map(out_of, SEEN))  # in the order of a table
-FOUND, RANKED, RIGHT = "recall_at_alerts", "average_precision_positive", "accuracy"
-METRICS = {FOUND: "share found among the alerts", RANKED: "average precision", RIGHT: "test accuracy"}
+FOUND, RANKED, RIGHT, LINKED = "recall_at_alerts", "average_precision_positive", "accuracy", "auc"
+METRICS = {FOUND: "share found among the alerts", RANKED: "average precision", RIGHT: "test accuracy", LINKED: "AUC of ties"}
+BESIDE = {"hits_at_50": "Hits@50", "mrr": "MRR"}  # of ties, too
 
 
 Key = tuple[str, float, Choice, str]  # learner, ε, choice, client
@@ -92,7 +93,7 @@ class Choices:
     client → the largest ``FOUND`` that a perfect list would have. usual: client → share of its tested nodes' largest class.
     alerts: share of nodes that can be looked at. called: what a node is called, and several. own: client → the ε that it asked
     for. short: whether the run was made with ``--quick``. answers: as ``values``, by seed: which of the client's tested nodes
-    were answered rightly (``cells.facts.pack_right``), and how many there were.
+    were answered rightly, or of its hidden ties how well (``cells.facts.pack_right``), and how many there were.
     """
 
     metric: str
@@ -132,7 +133,8 @@ class Choices:
         """A difference from ``value`` that chance alone may make: two standard errors of two shares of the tested nodes.
 
         Of few nodes that are all right, or all wrong, the next could be otherwise: Laplace's rule of succession is the least
-        variance, so that one node alone never makes a difference.
+        variance, so that one node alone never makes a difference. Of numbers in 0 … 1 (the share of pairs below a tie, Hits@k
+        and 1 / rank) no variance is larger than that of a share.
         """
         tested = self.tested.get(client)
         if not tested:
@@ -175,7 +177,7 @@ class Choices:
         both = sorted(first.keys() & second.keys())
         paired = [chance.paired_variance(first[s][0], second[s][0], first[s][1]) for s in both]
         known = [variance for variance in paired if variance is not None]
-        if self.metric != RIGHT or not known:
+        if self.metric not in (RIGHT, LINKED) or not known:
             return self.chance(one[3], self.mean(other)) / chance.ERRORS
         differences = [a - b for a, b in zip(self.values[one], self.values[other], strict=False)]
         seeds = statistics.variance(differences) / len(differences) if len(differences) > 1 else 0.0

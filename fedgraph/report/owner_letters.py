@@ -16,9 +16,9 @@ from fedgraph.report.report_rows import rounded
 from fedgraph.report.sections.base import Letter
 
 
-def write_letters(found: Choices, dataset: str) -> tuple[Letter, ...]:
-    """One letter per client, in the order of the data."""
-    return tuple(_letter(found, dataset, client) for client in found.clients)
+def write_letters(found: Choices, dataset: str, beside: Sequence[Choices] = ()) -> tuple[Letter, ...]:
+    """One letter per client, in the order of the data. beside: the same cells by other measures, for its table."""
+    return tuple(_letter(found, dataset, client, beside) for client in found.clients)
 
 
 def joining_gain(found: Choices, client: str, epsilon: float) -> float | None:
@@ -45,7 +45,7 @@ def _picked(found: Choices, client: str, epsilon: float) -> tuple[str, Choice] |
     return learner, join(choice.trust)
 
 
-def _letter(found: Choices, dataset: str, client: str) -> Letter:
+def _letter(found: Choices, dataset: str, client: str, beside: Sequence[Choices] = ()) -> Letter:
     base = max((found.mean(key) for key in found.kept_by(client)), default=None)
     finite = [e for e in found.epsilons if math.isfinite(e)]
     sentences = [
@@ -56,14 +56,15 @@ def _letter(found: Choices, dataset: str, client: str) -> Letter:
         _left_out(found, client, finite),
     ]
     if client not in found.tested:
-        sentences.append(_say(found, "nothing_found" if found.metric == choices.FOUND else "nothing_tested"))
+        missed = {choices.FOUND: "nothing_found", choices.LINKED: "nothing_linked"}.get(found.metric, "nothing_tested")
+        sentences.append(_say(found, missed))
     return Letter(
         client=client,
         title=f"For the owner of {client}",
         answer=_answer(found, client, finite),
         sentences=tuple(s for s in sentences if s),
         header=_header(found, client),
-        rows=tuple(_row(found, client, epsilon) for epsilon in found.epsilons),
+        rows=tuple(_row(found, client, epsilon, shown) for shown in (found, *beside) for epsilon in found.epsilons),
         last=_end(found),
     )
 
@@ -75,13 +76,19 @@ def _say(found: Choices, name: str, **values: object) -> str:
 def _unit_word(found: Choices) -> str:
     """What one unit of the guarantee is called."""
     one, many = found.called
-    return one if found.unit == "node" else f"tie between two {many}"
+    if found.unit == "edge":
+        return f"tie between two {many}"
+    if found.metric == choices.LINKED:  # who exists is public there, and all ties of somebody are private
+        return f"{one}'s ties" if found.unit == "node" else "owner's ties"
+    return one
 
 
 def _end(found: Choices) -> tuple[str, ...]:
     """What the numbers rest on: of texts named as an assumption, those that the rows assume."""
     named = {assumption.value for assumption in Assumption}
     names = [name for name in read_phrases()["owner_end"] if name not in named or name in found.assumed]
+    links = found.metric == choices.LINKED
+    names = [name for name in names if name not in (("own", "choices") if links else ("linked",))]
     names = [name for name in names if name != "verdict" or not undecided(found)]
     one, many = found.called
     return tuple(phrase("owner_end", name, one=one, many=many, unit=_unit_word(found)) for name in names)
@@ -120,6 +127,8 @@ def _about(found: Choices, dataset: str, client: str, base: float | None) -> str
         said.append(_say(found, "about_found", alerts=100 * (found.alerts or 0)))
         if found.reachable.get(client, 1.0) < 0.995:
             said.append(_say(found, "about_reachable", reachable=_hundred(found.reachable[client])))
+    elif found.metric == choices.LINKED:
+        said.append(_say(found, "about_linked", tested=found.tested_once(client)))
     else:
         said.append(_say(found, "about_right", tested=found.tested_once(client)))
         if client in found.usual:
@@ -148,7 +157,9 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
         text += " " + _say(found, "own", own=rounded(found.own[client]))
     price = found.price(learner, epsilon, choice, client)
     if price is not None:
-        what, often = "belongs to your data" if found.unit == "node" else "exists", choices.in_hundred(price, found.delta)
+        of_links = "exists" if found.unit == "edge" else "are in the data"
+        what = "belongs to your data" if (found.unit, found.metric != choices.LINKED) == ("node", True) else of_links
+        often = choices.in_hundred(price, found.delta)
         text += " " + _say(found, "learn", who=who, unit=_unit_word(found), what=what, often=often)
     return text
 
@@ -211,16 +222,26 @@ def _header(found: Choices, client: str) -> tuple[str, ...]:
     )
 
 
-def _row(found: Choices, client: str, epsilon: float) -> tuple[str, ...]:
+def _row(found: Choices, client: str, epsilon: float, shown: Choices) -> tuple[str, ...]:
+    """A line of the table. shown: ``found``, or the same cells by another measure; rows are picked by ``found``."""
     picked = _picked(found, client, epsilon) or found.best(epsilon, (CURATOR, ALONE))
     cells = []
     for choice in _columns(found, client):
         own = found.best(epsilon, (ALONE,)) if choice == ALONE else picked
-        value = None if own is None else found.value(own[0], epsilon, choice, client)
-        cells.append("—" if value is None else f"{100 * value:.0f}")
+        value = None if own is None else shown.value(own[0], epsilon, choice, client)
+        cells.append("—" if value is None else f"{100 * value:.0f}" + _within(shown, client, value))
     price = None if picked is None else found.price(picked[0], epsilon, picked[1], client)
     told = "—" if price is None else choices.in_hundred(price, found.delta)
+    if shown is not found:
+        return (f"{rounded(epsilon)}, {choices.BESIDE[shown.metric]}", *cells, "", *(() if undecided(found) else ("",)))
     return (rounded(epsilon), *cells, told, *(() if undecided(found) else (_verdict(found, client, epsilon),)))
+
+
+def _within(shown: Choices, client: str, value: float) -> str:
+    """Two standard errors of one number, of hidden ties; of a difference of two numbers they are √2 times that."""
+    if shown.metric != choices.LINKED and shown.metric not in choices.BESIDE:
+        return ""
+    return f" ± {math.ceil(100 * shown.chance(client, value) / math.sqrt(2))}"
 
 
 def undecided(found: Choices) -> bool:

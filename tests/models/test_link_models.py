@@ -27,10 +27,9 @@ ROWS = [
 PEOPLE = 90
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """People of three groups, who pay inside their group; a run of every row."""
-    home, rng = tmp_path_factory.mktemp("links"), np.random.default_rng(0)
+def write_accounts(home: Path) -> Path:
+    """Accounts of three groups, which pay inside their group; the folder. Who pays stands beside, in owners.csv."""
+    rng = np.random.default_rng(0)
     folder, groups = home / "people", rng.integers(0, 3, PEOPLE)
     folder.mkdir()
     names = [f"account-{k}" for k in range(PEOPLE)]
@@ -43,6 +42,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [f"{names[a]},{names[b]},owner-{a // 2}" for a, b in ends.tolist()]
     (folder / "edges.csv").write_text("source,target,payer\n" + "\n".join(lines) + "\n", encoding="utf-8")
     (home / "owners.csv").write_text("id\n" + "\n".join(f"owner-{k}" for k in range(PEOPLE)), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The accounts, and a run of every row."""
+    home = tmp_path_factory.mktemp("links")
+    folder = write_accounts(home)
     task = {"task": "link_prediction", "trust": ["curator", "sums"], "epsilons": [4], "delta": 1e-4, "methods": ROWS,
             "partition": {"partition": "uniform", "clients": 3}}  # fmt: skip
     data = [{"name": "own/csv", "path": str(folder), "parameters": {"labels": "", "owner": "payer"}}]

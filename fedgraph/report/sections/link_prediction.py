@@ -2,22 +2,27 @@
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import LinkPredictionFacts
-from fedgraph.report import charts
+from fedgraph.privacy.units import Unit
+from fedgraph.report import charts, choices
 from fedgraph.report.phrases import phrase
 from fedgraph.report.report_rows import Row, group_rows, mean_spread, rounded, rounded_up
 from fedgraph.report.scores import trust_of
 from fedgraph.report.sections.base import Records, Section, tabulate
+from fedgraph.report.sections.participation import of_choices
 
 KINDS = ("link_prediction",)  # the tasks that this section speaks of
+PROTECTED = {Unit.EDGE: "tie", Unit.NODE: "node with all its ties", Unit.ENTITY: "owner with all its records"}
 TITLES = {"auc": "AUC", "hits_at_20": "Hits@20", "hits_at_50": "Hits@50", "hits_at_100": "Hits@100", "mrr": "MRR"}
 
 
 def build(records: Records, notice: str | None) -> Section:
-    """What was asked, one table, and AUC against ε."""
-    rows = group_rows(records.entries)
+    """What was asked, one table, AUC against ε; and where owners are compared, what each of them gains by joining."""
+    rows = group_rows([e for e in records.entries if e.metrics])
     facts = records.entries[0].facts_as(LinkPredictionFacts)
     columns: dict[str, Callable[[Row], str]] = {
         "method": _name,
@@ -42,7 +47,27 @@ def build(records: Records, notice: str | None) -> Section:
     caption = "AUC of hidden edges against the ε of one unit. Dashed: no privacy, one curator."
     figures = charts.draw(f"{records.name}-links", caption, panels, notice)
     sentence = lost + phrase("link_prediction", "asked", tested=facts.tested, negatives=facts.negatives)
-    return Section((sentence,), (tabulate("Hidden edges", rows, columns),), figures)
+    table = tabulate("Hidden edges", rows, columns)
+    if not any(e.facts.results for e in records.entries):
+        return Section((sentence,), (table,), figures)
+    unit, entries = of_one_unit(records.entries)
+    own = replace(records, entries=tuple(entries))
+    found = replace(choices.read_choices(own), unit=unit.value)
+    beside = [choices.read_choices(own, metric) for metric in choices.BESIDE]
+    told = phrase("link_prediction", "owners", unit=PROTECTED[unit])
+    more = of_choices(own, found, (told,), (), [one for one in beside if one.values], notice)
+    return replace(more, sentences=(sentence, told), tables=(table, *more.tables), figures=(*figures, *more.figures))
+
+
+def of_one_unit(entries: Sequence[Entry]) -> tuple[Unit, list[Entry]]:
+    """(the largest unit that a price is about, the cells whose price is about it, or that have none: ε = 0, or ∞).
+
+    An ε of one tie and an ε of all ties of a person are not compared with each other.
+    """
+    priced = {e.protection.unit for e in entries if e.protection and 0 < e.epsilon_provable < math.inf}
+    unit = next((one for one in (Unit.ENTITY, Unit.NODE) if one in priced), Unit.EDGE)
+    same = [e for e in entries if e.protection and (e.protection.unit is unit or not 0 < e.epsilon_provable < math.inf)]
+    return unit, same
 
 
 def _name(row: Row) -> str:

@@ -37,13 +37,24 @@ def build(records: Records, notice: str | None) -> Section:
         *_who_gains(found),
     ]
     ranked = [] if found.metric != choices.FOUND else [_everybody(choices.read_choices(records, choices.RANKED))]
-    tables = [_everybody(found), *ranked, *(_clients(found, e) for e in found.epsilons)]
-    figures = _figure(records.name, found, notice)
+    return of_choices(records, found, tuple(sentences), ranked, (), notice)
+
+
+def of_choices(
+    records: Records,
+    found: Choices,
+    sentences: tuple[str, ...],
+    more: Sequence[Table],
+    beside: Sequence[Choices],
+    notice: str | None,
+) -> Section:
+    """Tables of everybody and of each client, a chart, and letters. more: tables after the first. beside: other measures."""
+    tables = [_everybody(found), *more, *(_clients(found, e) for e in found.epsilons)]
     return Section(
-        tuple(sentences),
+        sentences,
         tuple(t for t in tables if t.rows),
-        figures,
-        letters=owner_letters.write_letters(found, records.dataset),
+        _figure(records.name, found, notice),
+        letters=owner_letters.write_letters(found, records.dataset, beside),
         first=() if owner_letters.undecided(found) else _first(found, records.label),
     )
 
@@ -62,7 +73,8 @@ def _first(found: Choices, label: str) -> tuple[str, ...]:
         told.append(f"at ε = {rounded(epsilon)}, {len(better) or 'none'} of {len(gains)} gain{named}{lost}")
     if not told:
         return ()
-    what = "nodes found" if found.metric == choices.FOUND else "right answers"
+    said = {choices.FOUND: "nodes found", choices.LINKED: "pairs that a hidden tie is put above, out"}
+    what = said.get(found.metric, "right answers")
     return (phrase(PART, "first", label=label, told="; ".join(told), what=what),)
 
 

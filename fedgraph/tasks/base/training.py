@@ -5,7 +5,7 @@ the run at ε = ∞, and says how far the data are from the promise and what ε 
 """
 
 import functools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from fedgraph.privacy.lines import Line
 from fedgraph.privacy.mechanisms.noise import Disclose
 from fedgraph.privacy.settle import Guarantee, Promise, Settlement, settle
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Protection
+from fedgraph.privacy.units import Assumption, Protection, Unit
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtWorld
@@ -138,6 +138,30 @@ def planned_training_run(
     """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
     made = column_ranks.plan_with_counts(functools.partial(method.plan, settings, facts), facts, budget)
     return replace(made, notes=(*made.notes, *setting.said))
+
+
+def train_alone(
+    names: Sequence[str], cell: Cell, context: Context, train_one: Callable[[int], Trained]
+) -> tuple[list[Trained], Trained, list[float]]:
+    """Every client for itself, one after another. train_one: number of a client → its training, as the only client.
+
+    Returns:
+        each training; all of them as one; ε of each client's dearest unit. What one person has is at one client, so the
+        dearest client is the price of all. Owners of edges (entity level) may have some at every client, and pay for all.
+    """
+    each: list[Trained] = []
+    lines: list[Line] = []
+    for client in range(len(names)):
+        done = train_one(client)
+        owners = done.guarantee.protection.unit is Unit.ENTITY
+        at = ((0, 0),) if owners else ((client, client),)
+        lines += [replace(line, cell=cell.key, clients=at) for line in done.outcome.releases]
+        each.append(done)
+        context.progress("clients alone", client + 1, len(names))
+    settled = settle(done.guarantee, lines)
+    prices = [settled.epsilon if owners else one.settled.epsilon for one in each]
+    settled = replace(settled, broken=done.settled.broken) if max(prices) == np.inf else settled
+    return each, replace(done, settled=settled, outcome=replace(done.outcome, releases=tuple(lines))), prices
 
 
 def train(

@@ -30,10 +30,7 @@ from fedgraph import seeds
 from fedgraph.documents.settings import Spec
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import Plan, kinds
-from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.privacy import own_budgets
-from fedgraph.privacy.lines import Line
-from fedgraph.privacy.settle import settle
 from fedgraph.privacy.trust import Trust
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, node_settings, training
@@ -191,30 +188,25 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
 def _run_alone(params: Params, cell: Cell, context: Context, federation: Federation) -> Outcome:
     """Every client for itself, one after another; their people are disjoint, so the dearest one is the cell's price."""
     method = kinds.classifier(cell.method)
-    scores: np.ndarray | None = None
-    scales: list[ColumnRanks | None] = []
-    lines: list[Line] = []
-    prices: list[float] = []
-    models: list[clients.Answers] = []
-    for client, name in enumerate(federation.names):
+
+    def train_one(client: int) -> training.Trained:
         world = _dealt(params, cell, federation, context, client)
         made = _planned(params, cell, federation, world)
-        done = training.train(world, _holding(params, cell, context, client), made, cell, context, (name,))
-        scales.append(done.world.setting.ranks)
-        asked = protocols.question(done.world.setting, made, functools.partial(getattr, done.settled, "epsilon"))
-        models.append(functools.partial(method.predict, made, done.outcome.state))
+        return training.train(world, _holding(params, cell, context, client), made, cell, context, (federation.names[client],))
+
+    each, together, prices = training.train_alone(federation.names, cell, context, train_one)
+    world, made = each[-1].world, each[-1].plan
+    scales = [done.world.setting.ranks for done in each]
+    models: list[clients.Answers] = [functools.partial(method.predict, one.plan, one.outcome.state) for one in each]
+    scores: np.ndarray | None = None
+    for client, done in enumerate(each):
+        asked = protocols.question(done.world.setting, done.plan, functools.partial(getattr, done.settled, "epsilon"))
         rows = federation.asked_of(client)
         if rows.size:
-            own = models[-1](asked)
+            own = models[client](asked)
             scores = np.zeros((federation.setting.asked.num_nodes, own.shape[1])) if scores is None else scores
             scores[rows] = own
-        lines += [replace(line, cell=cell.key, clients=((client, client),)) for line in done.outcome.releases]
-        prices.append(done.settled.epsilon)
-        context.progress("clients alone", client + 1, len(federation.names))
     assert scores is not None
-    settled = settle(done.guarantee, lines)
-    settled = replace(settled, broken=done.settled.broken) if max(prices) == np.inf else settled
-    together = replace(done, settled=settled, outcome=replace(done.outcome, releases=tuple(lines)))
     found = clients.Found(federation, params.alerts, params.positive, scales)
     records = found.records_of_all("alone", scores, prices, made.guarantee.protection.viewer.words)
     if "personalised" in params.participations and params.personalised in ("head", "both"):

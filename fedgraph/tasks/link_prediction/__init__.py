@@ -4,6 +4,9 @@ Edges are split at random: most are held by the clients, the rest are hidden and
 al. 2020). Node ids and features are public, so the unit is one edge. ``trust`` says who holds the nodes and who is trusted, as
 in node classification; a client knows the edges among its own nodes. Edges between clients are known to nobody, or
 (``cut_edges: protected``, one edge private) at both ends.
+
+With ``owners`` each client also trains alone, and every cell is asked about each client's own hidden ties (``owners``): is
+joining worth it? Alone a client is its own curator; edges that leave it are dropped there.
 """
 
 from collections.abc import Hashable
@@ -25,10 +28,11 @@ from fedgraph.privacy.settle import Guarantee
 from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, entries_of, grid, training
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.offers import Nested, of_method
-from fedgraph.types import Graph, Partition, one_client
+from fedgraph.tasks.link_prediction import owners
+from fedgraph.types import Graph, one_client
 from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtWorld
-from fedgraph.worlds.world import Kind
+from fedgraph.worlds.dealt import DealtWorld, Federation, deal, federation_of
+from fedgraph.worlds.world import ALONE, Kind
 
 GIVEN = "links"
 
@@ -48,6 +52,10 @@ class Params(Settings):
     cut_edges: Literal["dropped", "protected"] = Field(
         "dropped", description="edges between clients: dropped; or, where one edge is private, used and protected at both ends"
     )
+    owners: bool = Field(
+        False, description="each client trains alone, too, and gets a page: is joining worth it? (clients as of natural)"
+    )
+    called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
     test_share: float = Field(0.1, gt=0, lt=1, description="share of the edges that are hidden and asked for")
     negatives: int = Field(10_000, ge=1, description="pairs without an edge that are asked beside them")
     attack: whole_run.Attack | None = Field(None, description="attacks by name on what predictions show; canaries: 0")
@@ -84,17 +92,25 @@ def cells(params: Params, context: Context) -> list[Cell]:
             f"{context.dataset}: no edge names an owner; unit: entity needs owners of edges (owner: a column of edges.csv), "
             "or write unit: node"
         )
-    return grid.cells(params.methods, params.trust, params.epsilons, ["provable"], context)
+    found = grid.cells(params.methods, params.trust, params.epsilons, ["provable"], context)
+    for seed in range(context.seeds) if params.owners else ():
+        for entry, spec in enumerate(params.methods):
+            if seed < int(spec.get("seeds", context.seeds)):
+                found += grid.cells_in(ALONE, entry, spec, seed, params.epsilons, ["provable"], context)
+    return found
 
 
 def alone(params: Params, cell: Cell) -> bool:
-    """A curator is one client."""
-    return cell.world.kind is Kind.WHOLE
+    """Whether one worker can do the whole cell: no training in it has several clients."""
+    return cell.world.kind is not Kind.TOGETHER
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan:
-    """The method's plan from public facts: counts, client sizes, features."""
-    return _plan(params, cell, _world(params, cell, context))
+    """The method's plan from public facts: counts, client sizes, features. Of clients alone, the largest one's."""
+    client = 0
+    if cell.world == ALONE:
+        client = int(np.argmax([s.nodes.size for s in _federation(params, cell, context).partition.subgraphs]))
+    return _plan(params, cell, _world(params, cell, context, client))
 
 
 def everybody(params: Params, graph: Graph, public: Graph | None) -> protocols.Setting:
@@ -111,21 +127,23 @@ def give_setting(params: Params, cell: Cell, context: Context, setting: protocol
 
 def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
     """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what nobody prices."""
-    if params.attack is not None:
-        raise ScenarioError("an attack reads private edges that nobody prices: leave attack away")
+    if params.attack is not None or params.owners:
+        raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
     world = _world(params, cell, context)
     made = _plan(params, cell, world)
     return made, training.guarantee_looked_up(made, world.partition)
 
 
-def train(params: Params, cell: Cell, context: Context) -> training.Trained:
-    """All rounds of the cell, and their price; nothing is asked."""
-    world = _world(params, cell, context)
-    return training.train(world, _key(params, cell), _plan(params, cell, world), cell, context)
+def train(params: Params, cell: Cell, context: Context, client: int = 0, who: tuple[str, ...] = ()) -> training.Trained:
+    """All rounds of the cell, and their price; nothing is asked. client, who: which one, where every client is alone."""
+    world = _world(params, cell, context, client)
+    return training.train(world, _key(params, cell, client), _plan(params, cell, world), cell, context, who)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
     """Train on the edges that are held, score the hidden ones beside pairs that are none."""
+    if cell.world == ALONE:
+        return _run_alone(params, cell, context)
     done, hidden = train(params, cell, context), _split(params, cell.seed, context)[1]
     made, world, method = done.plan, done.world, kinds.linker(cell.method)
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
@@ -133,22 +151,49 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     against = links.random_pairs(world.setting.held.num_nodes, params.negatives, rng, _graph(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
     told = _attacked(params, made, cell, context, world, done.settled.epsilon)
-    return done.as_outcome(
-        cell,
-        links.measure(scores[: len(hidden)], scores[len(hidden) :]) | told.metrics,
-        LinkPredictionFacts(
-            clients=world.partition.num_clients,
-            partition=world.partition.description,
-            cut_edges=world.partition.num_cut_edges,
-            cut_edges_shared=made.facts.membership.cut_edges_shared,
-            rounds=made.schedule.rounds,
-            public=world.setting.public,
-            protocol=GIVEN,
-            broken_promise=done.settled.broken_words,
-            tested=len(hidden),
-            negatives=len(against),
-            named=told.facts,
-        ),
+    facts = replace(_facts(params, done, len(hidden)), named=told.facts)
+    if params.owners:
+        federation, toward = _federation(params, cell, context), made.guarantee.protection.viewer.words
+        questions, prices = _questions(params, cell, context), owners.prices_of(done, federation)
+
+        def of_owner(client: int, pairs: np.ndarray) -> np.ndarray:
+            return method.scores(made, done.outcome.state, pairs)
+
+        facts = replace(facts, results=owners.results_of(cell.world, federation, questions, of_owner, prices, toward))
+    metrics = links.measure(scores[: len(hidden)], scores[len(hidden) :])
+    return done.as_outcome(cell, metrics | told.metrics, facts)
+
+
+def _run_alone(params: Params, cell: Cell, context: Context) -> Outcome:
+    """Every client for itself, asked about its own hidden ties. No metric of all: their scores are on different scales."""
+    federation, method = _federation(params, cell, context), kinds.linker(cell.method)
+    names, shares = federation.names, federation.partition.subgraphs
+    each, together, prices = training.train_alone(
+        names, cell, context, lambda client: train(params, cell, context, client, (names[client],))
+    )
+
+    def scores(client: int, pairs: np.ndarray) -> np.ndarray:
+        return method.scores(each[client].plan, each[client].outcome.state, np.searchsorted(shares[client].nodes, pairs))
+
+    questions, toward = _questions(params, cell, context), together.plan.guarantee.protection.viewer.words
+    results = owners.results_of(cell.world, federation, questions, scores, prices, toward)
+    facts = _facts(params, together, results[0].tested)
+    return together.as_outcome(cell, {}, replace(facts, clients=len(names), results=results))
+
+
+def _facts(params: Params, done: training.Trained, tested: int) -> LinkPredictionFacts:
+    partition, setting = done.world.partition, done.world.setting
+    return LinkPredictionFacts(
+        clients=partition.num_clients,
+        partition=partition.description,
+        cut_edges=partition.num_cut_edges,
+        cut_edges_shared=done.plan.facts.membership.cut_edges_shared,
+        rounds=done.plan.schedule.rounds,
+        public=setting.public,
+        protocol=GIVEN,
+        broken_promise=done.settled.broken_words,
+        tested=tested,
+        negatives=params.negatives,
     )
 
 
@@ -176,11 +221,23 @@ def _graph(context: Context) -> Graph:
     return context.data
 
 
+def _questions(params: Params, cell: Cell, context: Context) -> list[owners.Question]:
+    """What each owner is asked, the same in every world."""
+    federation, hidden = _federation(params, cell, context), _split(params, cell.seed, context)[1]
+
+    def make() -> list[owners.Question]:
+        return owners.questions_of(_graph(context), federation, hidden, params.negatives, (cell.seed,), context)
+
+    return context.cached(("questions", _dealt_key(params, cell), params.negatives), make)
+
+
 def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setting, np.ndarray]:
     """(the setting: a graph without its hidden edges, whose attributes are public; int64 [m, 2], the hidden edges)."""
 
     def make() -> tuple[protocols.Setting, np.ndarray]:
         graph = _graph(context)
+        if params.owners:
+            graph = owners.owned_graph(graph, params.partition, _partition_key(params), context)[0]
         edges = links.edges_of(graph.adjacency)
         count = round(params.test_share * len(edges))
         if not 0 < count < len(edges):
@@ -197,7 +254,7 @@ def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setti
 
 
 def _split_key(params: Params, seed: int, context: Context) -> Hashable:
-    return ("links", context.dataset, params.test_share, seed)
+    return ("links", context.dataset, params.test_share, seed, _partition_key(params) if params.owners else None)
 
 
 def _setting(held: Graph) -> protocols.Setting:
@@ -208,23 +265,44 @@ def _setting(held: Graph) -> protocols.Setting:
     return setting.on_one_scale(rows_private=False)
 
 
-def _key(params: Params, cell: Cell) -> Hashable:
-    """Who holds which node: worlds that are trusted differently hold the same."""
-    dealt = None if cell.world.kind is Kind.WHOLE else tuple(sorted((k, repr(v)) for k, v in params.partition.items()))
-    return (GIVEN, cell.dataset, params.test_share, cell.world.kind, dealt, params.cut_edges, cell.seed)
+def _partition_key(params: Params) -> Hashable:
+    return tuple(sorted((key, repr(value)) for key, value in params.partition.items()))
 
 
-def _world(params: Params, cell: Cell, context: Context) -> DealtWorld:
+def _dealt_key(params: Params, cell: Cell) -> tuple[Hashable, ...]:
+    """Two cells with the same key share out the same edges."""
+    return (cell.dataset, params.test_share, _partition_key(params), params.owners, params.cut_edges, cell.seed)
+
+
+def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
+    """Who holds which node: worlds that are trusted differently hold the same. client: which one, where each is alone."""
+    return (GIVEN, _dealt_key(params, cell), cell.world.kind, client if cell.world == ALONE else None)
+
+
+def _federation(params: Params, cell: Cell, context: Context) -> Federation:
+    """The edges that are held, dealt to the clients: to the owners, or anew for each seed."""
     setting = _split(params, cell.seed, context)[0]
-    shared = params.cut_edges if cell.world.kind is Kind.TOGETHER else "dropped"
 
-    def make() -> Partition:
-        if cell.world.kind is Kind.WHOLE:
-            return one_client(setting.held, "one curator")
+    def make() -> Federation:
+        if params.owners:
+            source = owners.owned_graph(_graph(context), params.partition, _partition_key(params), context)[1]
+            return federation_of(setting, setting.held.owner_names, source, params.cut_edges)
         found = training.disjoint_clients(setting.held, params.partition, cell, context)
-        return found if shared == "dropped" else base.with_cut_edges(setting.held, found)
+        return Federation((), setting, found if params.cut_edges == "dropped" else base.with_cut_edges(setting.held, found))
 
-    return DealtWorld(cell.world, setting, context.cached(("partition", _key(params, cell)), make), shared, 1)
+    return context.cached(("federation of links", _dealt_key(params, cell)), make)
+
+
+def _world(params: Params, cell: Cell, context: Context, client: int = 0) -> DealtWorld:
+    setting = _split(params, cell.seed, context)[0]
+
+    def make() -> DealtWorld:
+        if cell.world.kind is Kind.WHOLE:
+            return DealtWorld(cell.world, setting, one_client(setting.held, "one curator"), "dropped", 1)
+        return deal(_federation(params, cell, context), cell.world, params.cut_edges, 1, client)
+
+    dealt: DealtWorld = context.cached(("dealt", _key(params, cell, client)), make)
+    return replace(dealt, world=cell.world)
 
 
 TASK: TaskOffers[Params] = TaskOffers(
