@@ -29,6 +29,7 @@ import scipy.sparse as sp
 
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
+from fedgraph.learning.once import digest, made_once
 from fedgraph.learning.propagation.walks import row_stochastic
 from fedgraph.types import Graph
 
@@ -193,6 +194,13 @@ def public_pairs(public: Graph, num_directions: int, alpha: float = 0.25, steps:
     iteration (Halko, Martinsson & Tropp 2011).
     """
     basis = public_basis(public, WORD_DIRECTIONS, alpha=alpha, steps=steps, rarity=rarity)
+    key = digest("pairs", public.features, public.adjacency, num_directions, alpha, steps, rarity)
+    landmarks, mixing = made_once(key, lambda: _pairs(public, basis, num_directions, alpha, steps))
+    return Pairs(basis, landmarks, mixing)
+
+
+def _pairs(public: Graph, basis: np.ndarray, num_directions: int, alpha: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """(landmarks, mixing) of ``Pairs``."""
     rng = np.random.default_rng(0)
     known = public
     if public.num_nodes > LANDMARKS:
@@ -214,4 +222,4 @@ def public_pairs(public: Graph, num_directions: int, alpha: float = 0.25, steps:
     k = max(1, min(num_directions, int((strength > 1e-5 * max(strength[0], 1e-12)).sum())))
     scale = 1 / np.sqrt(np.maximum(strength[:k], 1e-12))
     mixing = smoothed(back, block @ (turned[:, :k] * scale).astype(np.float32), alpha, steps)
-    return Pairs(basis, landmarks, np.ascontiguousarray(mixing, dtype=np.float32))
+    return landmarks, np.ascontiguousarray(mixing, dtype=np.float32)

@@ -5,6 +5,7 @@ scenario → data → (task → partition → clients → release → server →
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import statistics
@@ -18,6 +19,7 @@ from fedgraph import data, plugins, runtime, seeds
 from fedgraph.cells import store
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.errors import DataError, PrivacyError, RuntimeFailure, ScenarioError
+from fedgraph.learning import once
 from fedgraph.methods.base import Plan, kinds
 from fedgraph.runs import live, schedule
 from fedgraph.runs.charged import ChargedRun
@@ -48,7 +50,7 @@ def run(
     with runtime.beside(settings.engine, settings.workers, settings.gpus_per_worker, settings.silence) as beginning:
         graphs = [known.get(d.label) or load(d, data_root, seeds.public(ready.scenario.seed)) for d in ready.scenario.datasets]
         store.claim_run_folder(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
-        with store.lock_run_folder(out):
+        with store.lock_run_folder(out), once.sharing() if settings.engine == "ray" else contextlib.nullcontext():
             try:
                 return _computed(ready, graphs, out, text, console, beginning)
             except (ScenarioError, DataError, PrivacyError):
@@ -89,6 +91,7 @@ def _computed(
         nonlocal engine
         engine = beginning.ready()
         engine.tell(data.look_in, data.data_search_root())
+        engine.tell(once.share_in, once.shared_in())
         root = stages[0].context.root if stages else 0
         if isinstance(root, seeds.Secret):  # beside this one, the only copies of the key: in the memory of the workers
             engine.tell(seeds.hold, root.key)

@@ -18,6 +18,7 @@ from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, Rows, device, unit_rows
 from fedgraph.learning.layers.models import Layout, logits, on_device
+from fedgraph.learning.once import made_once
 from fedgraph.learning.optimisers.descents import adam
 from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.types import Graph
@@ -108,13 +109,13 @@ _KEEP = 4
 def encode_nodes(public: Graph, encoder: Encoder) -> Encoded:
     """The encoder's outputs for every node of a graph whose features and labels are public.
 
-    Depends on these and on ``encoder`` alone (they name the random stream too), so one process computes it once.
+    Depends on these and on ``encoder`` alone (they name the random stream too), so it is computed once (``learning.once``).
     """
     key = _fingerprint(public, encoder)
     if key not in _encoded:
         while len(_encoded) >= _KEEP:
             del _encoded[next(iter(_encoded))]
-        _encoded[key] = _encode(public, encoder, seeds.generator(0, "encoder", key))
+        _encoded[key] = made_once(key, lambda: _encode(public, encoder, seeds.generator(0, "encoder", key)))
     return _encoded[key]
 
 

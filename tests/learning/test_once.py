@@ -1,0 +1,92 @@
+"""What follows from public data is computed once, by whoever is first."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fedgraph.learning import once, views
+from fedgraph.learning.optimisers import public_training
+from fedgraph.types import Graph
+
+
+def test_one_makes_it_and_the_others_wait_for_it() -> None:
+    made: list[int] = []
+    together = threading.Barrier(4)
+
+    def make() -> np.ndarray:
+        made.append(1)
+        return np.arange(5.0)
+
+    def asks() -> None:
+        together.wait()
+        found.append(once.made_once("key", make))
+
+    found: list[np.ndarray] = []
+    with once.sharing():
+        threads = [threading.Thread(target=asks) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(made) == 1
+    assert all(np.array_equal(one, np.arange(5.0)) for one in found)
+
+
+def test_without_a_folder_everybody_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    with once.sharing():
+        folder = once.shared_in()
+        assert folder is not None
+        once.made_once("key", lambda: made.append(1))
+        (Path(folder) / "key").write_bytes(b"damaged")
+        once.made_once("key", lambda: made.append(2))
+        monkeypatch.setattr(once, "_MOST", 10)
+        for number in (3, 4):
+            once.made_once("large", lambda number=number: (made.append(number), "x" * 100))
+    assert made == [1, 2, 3, 4]
+    assert not Path(folder).exists()
+    assert once.shared_in() is None
+    once.share_in(str(tmp_path / "on another machine"))
+    assert once.shared_in() is None
+    once.made_once("key", lambda: made.append(5))
+    assert made[-1] == 5
+
+
+def test_other_data_have_another_name() -> None:
+    matrix = sp.csr_array(np.eye(3, dtype=np.float32))
+    names = [
+        once.digest(matrix, 3),
+        once.digest(2 * matrix, 3),
+        once.digest(matrix, 4),
+        once.digest(np.zeros((2, 3))),
+        once.digest(np.zeros((3, 2))),
+        once.digest(np.zeros((3, 2), dtype=np.float32)),
+        once.digest("a", "b"),
+        once.digest("ab"),
+    ]
+    assert len(set(names)) == len(names)
+    assert once.digest(sp.csr_array(np.eye(3, dtype=np.float32)), 3) == names[0]
+
+
+def test_what_is_read_is_what_was_computed(library: Graph) -> None:
+    """Another process finds the same bits in the folder that it would compute."""
+
+    def found() -> list[np.ndarray]:
+        for cached in (views.public_basis, views.public_pairs):
+            cached.cache_clear()
+        public_training._encoded.clear()
+        encoder = public_training.Encoder("classes", 8, 2, public_training.Fitting(5, 0.01, 0.0))
+        encoded = public_training.encode_nodes(library, encoder)
+        pairs = views.public_pairs(library, 8)
+        return [encoded.own, encoded.message, encoded.parameters, pairs.basis, pairs.landmarks, pairs.mixing]
+
+    alone = found()
+    with once.sharing():
+        first, second = found(), found()
+    for a, b, c in zip(alone, first, second, strict=True):
+        assert a.tobytes() == b.tobytes() == c.tobytes()
