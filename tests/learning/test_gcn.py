@@ -51,6 +51,16 @@ def test_compact_and_whole_agree(library: Graph) -> None:
     assert torch.allclose(a, b, atol=1e-5)
 
 
+def test_inputs_of_a_small_graph_are_made_once_and_live_as_long_as_it(library: Graph) -> None:
+    small = library.induced(np.arange(12))
+    inputs = gcn.compact_inputs(small)
+    assert gcn.compact_inputs(small) is inputs
+    assert gcn.compact_inputs(library.induced(np.arange(12))) is not inputs
+    many = len(gcn._compact)
+    del small
+    assert len(gcn._compact) == many - 1
+
+
 def test_pagerank_keeps_constants_and_isolated_nodes(library: Graph) -> None:
     walk = row_stochastic(library.adjacency)
     sums = np.asarray(walk.sum(axis=1)).ravel()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,13 +59,19 @@ def sparse_inputs(graph: Graph) -> GraphInputs:
     return GraphInputs(FeatureMatrix(unit_rows(graph.features)), to_torch(symmetric_with_loops(graph.adjacency)), labels)
 
 
+_compact: WeakKeyDictionary[Graph, GraphInputs] = WeakKeyDictionary()  # every training of a client asks for the same
+
+
 def compact_inputs(graph: Graph) -> GraphInputs:
-    """Dense inputs over the features that some node of this small graph has; rows have unit norm."""
-    rows = unit_rows(graph.features)
-    columns = np.unique(rows.indices)
-    hat = torch.tensor(symmetric_with_loops(graph.adjacency).toarray(), device=device())
-    labels = torch.tensor(graph.labels, device=device())
-    return GraphInputs(DenseMatrix(rows[:, columns].toarray()), hat, labels, columns)
+    """Dense inputs over the features that some node of this small graph has; rows have unit norm. They live as it does."""
+    known = _compact.get(graph)
+    if known is None or known.labels.device.type != device().type:
+        rows = unit_rows(graph.features)
+        columns = np.unique(rows.indices)
+        hat = torch.tensor(symmetric_with_loops(graph.adjacency).toarray(), device=device())
+        labels = torch.tensor(graph.labels, device=device())
+        known = _compact[graph] = GraphInputs(DenseMatrix(rows[:, columns].toarray()), hat, labels, columns)
+    return known
 
 
 def scores(layout: Layout, vector: torch.Tensor, inputs: GraphInputs) -> torch.Tensor:

@@ -68,11 +68,11 @@ def inputs(net: Network, graph: Graph, sizes: tuple[int, ...] | None) -> Inputs:
     """
     pool = Pool(sizes, net.pooling == "sum") if sizes and net.pooling != "none" else None
     labels = graph.labels if pool is None or sizes is None else graph.labels[first_rows(sizes)]
+    if net.model == "gcn" and sizes is None:
+        return gcn.compact_inputs(graph)
     rows = sp.csr_array(unit_rows(graph.features))
     if net.model == "gin":
         return gin.compact(graph, pool, labels, rows, net.norm)
-    if sizes is None:
-        return gcn.compact_inputs(graph)
     columns = np.unique(rows.indices)
     hat = to_torch(symmetric_with_loops(graph.adjacency))
     return gcn.GraphInputs(DenseMatrix(rows[:, columns].toarray()), hat, torch.tensor(labels, device=device()), columns, pool)
