@@ -119,7 +119,8 @@ def draw(
         name, caption, len(panels), lambda axes: _paint_all(axes, panels, groups, styles, shared), notice, height
     )
     drawn = [_shape(p, styles, groups, panels if shared else [p]) for p in panels]
-    spec = {"panels": drawn, "legend": _legend_spec(panels, groups, styles)}
+    alike = len(panels) > 1 and bool(panels[0].levels) and all(p["levels"] == drawn[0]["levels"] for p in drawn)
+    spec = {"panels": drawn, "legend": _legend_spec(panels, groups, styles), "alike": alike}
     return (replace(figure, spec=spec),)
 
 
@@ -255,8 +256,9 @@ def _shape(panel: Panel, styles: Styles, groups: Sequence[Sequence[str]], alike:
         lines.append({**about, **look, "joined": joined, "points": points})
     lines.sort(key=lambda line: line["colour"] != "grey")
     levels = [(label, up(value), f"{value:.2f}") for label, value in panel.levels if math.isfinite(value)]
+    told = "" if any(line.tips for line in panel.lines) else f"{panel.xlabel}\n{panel.ylabel}"
     return {
-        "title": panel.title, "xlabel": panel.xlabel, "ylabel": panel.ylabel, "lines": lines, "levels": levels,
+        "told": told, "title": panel.title, "xlabel": panel.xlabel, "ylabel": panel.ylabel, "lines": lines, "levels": levels,
         "bottom": bottom, "ticks": [(across(x), name) for x, name in zip(at, names, strict=True)],
         "rules": [(up(y), f"{y:.5g}") for y in rules],
     }  # fmt: skip
@@ -279,11 +281,11 @@ def _scale(low: float, high: float, start: float, end: float) -> Callable[[float
 
 
 def _tip(panel: Panel, line: Series, i: int) -> str:
-    """Its first line is the same for every point of a line."""
+    """Its first line is the same for every point of a line; the page puts the names of the axes, ``told``, before the rest."""
     x, error = line.x[i], line.error[i]
     spread = f" ± {error:.3f}" if error else ""
     where = x if isinstance(x, str) else _tick(x)
-    return f"{line.label}\n{panel.xlabel}: {where}\n{panel.ylabel}: {line.y[i]:.3f}{spread}"
+    return f"{line.label}\n{where}\n{line.y[i]:.3f}{spread}"
 
 
 def _legend_spec(panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: Styles) -> list[dict[str, object]]:

@@ -255,8 +255,9 @@ def test_a_link_opens_the_statement_it_leads_to(browser: Any, page: Path) -> Non
     browser.refresh()
     row = browser.find_element("id", anchor)
     assert row.is_displayed()
-    assert "Protected from" in row.text
+    assert "differs by at most ε = 1 " in row.text
     statement = row.find_element("xpath", "ancestor::details")
+    assert "Protected from" in statement.text
     assert "Protects each" in statement.text
     assert "A note of the plan." in statement.text
     assert "The attacker read" in statement.text

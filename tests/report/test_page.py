@@ -68,7 +68,7 @@ def test_a_figure_is_a_picture_twice_and_data_once() -> None:
     assert y1 > y2, "upwards is less on a page"
     assert low - y1 == pytest.approx(y1 - high) != 0
     assert bar == [y2, y2], "no bar without a deviation"
-    assert "y: 0.500 ± 0.100" in tip
+    assert (panel["told"], tip) == ("privacy budget ε\ny", "1\n0.500 ± 0.100")
     assert second["points"] == [], "NaN is no point"
     assert all(charts.TOP <= y <= panel["bottom"] for _, y, _ in panel["levels"])
 

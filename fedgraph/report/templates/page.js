@@ -38,7 +38,9 @@
   for (const cell of $("#everything td[data-t]")) cell.dataset.tip = tips[cell.dataset.t];
   function explain(target) {
     const line = target.closest(".line")?.dataset.tip;
-    const said = [[line, target.dataset.tip].filter(Boolean).join("\n"), target.closest("tbody") && headOf(target)?.dataset.tip].filter(Boolean).join(" ");
+    const axes = target.closest("[data-told]")?.dataset.told.split("\n"), values = target.dataset.tip?.split("\n");
+    const own = axes && values ? axes.map((name, i) => `${name}: ${values[i]}`).join("\n") : target.dataset.tip;
+    const said = [[line, own].filter(Boolean).join("\n"), target.closest("tbody") && headOf(target)?.dataset.tip].filter(Boolean).join(" ");
     if (!said) return;
     tip.textContent = said;
     tip.hidden = false;
