@@ -161,7 +161,7 @@ def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int,
     return [
         _one(f"{opening} level with ε ≤ {rounded(e)}", [b for b in found if b.budget == e], here)
         + (
-            f" Without privacy: {format_mean(top)} ({name_ceiling(top, found, here)})."
+            f" Without privacy: {format_mean(top)}{name_ceiling(top, found, here)}."
             if top is not None and e == shown[0]
             else ""
         )
@@ -185,12 +185,15 @@ def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
 
 
 def name_ceiling(top: Score, found: Sequence[Best], here: Sequence[Score]) -> str:
-    """The best row without privacy; said, too, where a private one is above it by more than two standard errors."""
+    """The best row without privacy, in brackets, unless its name says no more; and where a private one is above it by more
+    than two standard errors, that it is.
+    """
     name = questions.short_name(top, here)
-    if not any(b.score is not None and b.score.private and chance.is_worse(top, b.score) for b in found):
-        return name
-    why = ", which may read its neighbours' labels" if top.asked[2] == "asking" else ""
-    return f"{name}; this is no upper line: a private row is above it{why}"
+    said = [] if name.lower() in ("no privacy", "without privacy") else [name]
+    if any(b.score is not None and b.score.private and chance.is_worse(top, b.score) for b in found):
+        why = ", which may read its neighbours' labels" if top.asked[2] == "asking" else ""
+        said.append(f"this is no upper line: a private row is above it{why}")
+    return f" ({'; '.join(said)})" if said else ""
 
 
 def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
@@ -203,7 +206,7 @@ def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
             last = ""
         elif following is None or following.score is not b.score:
             free = "" if b.score.private else " (it releases nothing private, and no private row does better)"
-            verb = "reaches" if not b.ties and chance.beats(b.score, b.score.row.majority) else "has"
+            verb = "reaches" if not b.ties and chance.beats_floor(b.score) else "has"
             named = "" if b.score.name == last else f"{questions.short_name(b.score, here)} {verb} "
             mean = describe_mean(b.score) if before is None else format_mean(b.score)
             parts.append(f"{named}{mean} {b.trust.clause}{free}{_by_chance(b.score, before)}")
@@ -226,7 +229,9 @@ def _by_chance(score: Score, than: Score | None) -> str:
 
 
 def _majority(picked: Sequence[Score]) -> str:
-    """A warning where the best rows are no more often right than naming the largest class always would be."""
+    """A warning where the best rows are no better than somebody who learnt nothing."""
+    if any(s.metric == "auc" for s in picked) and not any(map(chance.beats_floor, picked)):
+        return " An AUC of 0.5 is chance, and none of these differs from it by more than chance."
     shares = [s.row.mean("majority_share") for s in picked if s.metric == "accuracy"]
     if not shares or not all(s.mean <= share + 0.005 for s, share in zip(picked, shares, strict=True)):
         return ""

@@ -84,10 +84,29 @@ def is_worse(score: Score, than: Score) -> bool:
     return than.mean - score.mean > ERRORS * error_of_difference(than.row, score.row, than.metric)
 
 
-def beats(score: Score, share: float) -> bool:
-    """Whether the score is above a fixed share by more than two standard errors of its own."""
-    tested = num_tested(score.row)
-    return score.mean > share and (tested is None or score.metric != "accuracy" or wilson(score.mean, tested)[0] > share)
+def floor(score: Score) -> float:
+    """What somebody reaches who learnt nothing: of accuracy by naming the largest class, of an AUC a half."""
+    return 0.5 if score.metric == "auc" else score.row.majority
+
+
+def beats_floor(score: Score) -> bool:
+    """Whether the score is above ``floor`` by more than two standard errors of its own."""
+    tested, least = num_tested(score.row), floor(score)
+    if score.metric == "auc":
+        return score.mean - ERRORS * _error_of_area(score.row, score.mean) > least
+    return score.mean > least and (tested is None or score.metric != "accuracy" or wilson(score.mean, tested)[0] > least)
+
+
+def _error_of_area(row: Row, area: float) -> float:
+    """Standard error of a mean AUC: by what was tested (Hanley & McNeil, 1982), and over seeds; the larger of the two."""
+    over_seeds = row.deviation("auc") / math.sqrt(len(row.entries))
+    tested = [e.facts for e in row.entries if isinstance(e.facts, LinkPredictionFacts) and e.facts.tested and e.facts.negatives]
+    if not tested:
+        return over_seeds
+    hidden, others = min(f.tested or 1 for f in tested), min(f.negatives for f in tested)
+    one, two = area / (2 - area), 2 * area**2 / (1 + area)
+    variance = (area * (1 - area) + (hidden - 1) * (one - area**2) + (others - 1) * (two - area**2)) / (hidden * others)
+    return max(math.sqrt(max(variance, 0.0)), over_seeds)
 
 
 def inconclusive(scores: Sequence[Score]) -> list[str]:

@@ -256,9 +256,10 @@ def _shape(panel: Panel, styles: Styles, groups: Sequence[Sequence[str]], alike:
         lines.append({**about, **look, "joined": joined, "points": points})
     lines.sort(key=lambda line: line["colour"] != "grey")
     levels = [(label, up(value), f"{value:.2f}") for label, value in panel.levels if math.isfinite(value)]
-    told = "" if any(line.tips for line in panel.lines) else f"{panel.xlabel}\n{panel.ylabel}"
+    own_tips = any(line.tips for line in panel.lines)
     return {
-        "told": told, "title": panel.title, "xlabel": panel.xlabel, "ylabel": panel.ylabel, "lines": lines, "levels": levels,
+        "told": "" if own_tips else f"{panel.xlabel}\n{panel.ylabel}",
+        "title": panel.title, "xlabel": panel.xlabel, "ylabel": panel.ylabel, "lines": lines, "levels": levels,
         "bottom": bottom, "ticks": [(across(x), name) for x, name in zip(at, names, strict=True)],
         "rules": [(up(y), f"{y:.5g}") for y in rules],
     }  # fmt: skip

@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from fedgraph.cells.facts import GraphClassificationFacts, GraphClusteringFacts
@@ -66,13 +67,14 @@ def make_cards(answered: Answer) -> tuple[Card, ...]:
 
 def recommend(own: Sequence[Best]) -> Best | None:
     """Of one question and unit: the smallest ε, then the least trust, whose best row is not worse than the best of all by two
-    standard errors; None where no row keeps its ε.
+    standard errors; None where no row keeps its ε, or none is better than somebody who learnt nothing.
     """
     able = [(b, b.score) for b in own if b.score is not None]
     if not any(score.private for _, score in able):
         return None
     top = max((score for _, score in able), key=lambda s: s.mean)
-    return min((b for b, s in able if not chance.is_worse(s, top)), key=lambda b: (b.budget, b.trust.rank))
+    learnt = [b for b, s in able if chance.beats_floor(s) and not chance.is_worse(s, top)]
+    return min(learnt, key=lambda b: (b.budget, b.trust.rank), default=None)
 
 
 def _of_graphs(score: Score) -> bool:
@@ -82,11 +84,13 @@ def _of_graphs(score: Score) -> bool:
 def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequence[Best], aside: bool) -> Card:
     picked, top, title = recommend(own), answer.ceiling(here), questions.question_title(every, here)
     what, trusts = questions.UNIT_WORDS.get(questions.name_unit(unit, here), ""), tuple(dict.fromkeys(b.trust for b in own))
-    without = f"Without privacy: {_good(top)} ({answer.name_ceiling(top, own, here)})." if top is not None else ""
+    without = f"Without privacy: {_good(top)}{answer.name_ceiling(top, own, here)}." if top is not None else ""
     if picked is None or picked.score is None or (picked.score.metric == "ari" and picked.score.mean < FINDS):
         why = "No row keeps a provable ε within what was asked: nothing here can be called private." if unit else ""
         if picked is not None and picked.score is not None:
             why = f"Nothing finds the classes: adjusted Rand index {picked.score.mean:.2f} at most, where 0 is chance."
+        elif nothing := _nothing_learnt(own):
+            why = nothing
         return Card(title, what, (), why or "No private row was asked for.", without, "", "", "", trusts, (), aside)
     what = questions.OPEN_EDGES if questions.edges_public(picked.score) else what
     if chance.inconclusive([s for s in every if s.dataset == picked.score.dataset]):
@@ -97,12 +101,13 @@ def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequenc
     best = picked.score
     at = f"ε ≤ {rounded(picked.budget)}" if best.private else "ε = 0, since it releases nothing private"
     budgets = dict.fromkeys(b.budget for b in own)
-    prices = () if len(own) == 1 else tuple((rounded(e), tuple(_cell(b, own) for b in own if b.budget == e)) for e in budgets)
+    prices = (
+        () if len(own) == 1 else tuple((rounded(e), tuple(_cell(b, own, here) for b in own if b.budget == e)) for e in budgets)
+    )
     tested, low = chance.num_tested(best.row), ""
     if tested is not None and best.metric == "accuracy":
         least, most = chance.wilson(best.mean, tested)
         low = f" ({100 * least:.0f} to {100 * most:.0f}, tested on {chance.tested_words(best.row)})"
-        low += "" if chance.beats(best, best.row.majority) else ", no more than naming the largest class always would be"
     return Card(
         title=title,
         unit=what,
@@ -126,20 +131,36 @@ def _good(score: Score) -> str:
     return f"{METRICS[score.metric]} {answer.format_mean(score)}{scale}"
 
 
+def _nothing_learnt(own: Sequence[Best]) -> str:
+    """Said where private rows keep their ε, and none is better than somebody who learnt nothing; else nothing."""
+    kept = [b.score for b in own if b.score is not None and b.score.private]
+    if not kept:
+        return ""
+    top = max(kept, key=lambda score: score.mean)
+    if top.metric == "auc":
+        return f"Nothing to use: {METRICS['auc']} {answer.format_mean(top)} at most, and 0.5 is chance."
+    always = f"naming the largest class always would be for {100 * chance.floor(top):.0f}"
+    return f"Nothing to use: {_good(top)} at most, and {always}; more than that may be chance."
+
+
 def _costs(picked: Best, best: Score, top: Score | None, own: Sequence[Best]) -> str:
-    """What privacy takes away, and what less trust and a smaller ε would take away besides."""
+    """What privacy takes away, what less trust and a smaller ε would take away besides, and what more of them would give."""
 
     def lost(than: Score, score: Score, more: str) -> str:
         if not chance.is_worse(score, than):
-            return "no more than chance explains"
+            return "nothing beyond chance"
         loss = than.mean - score.mean
-        return f"{100 * loss:.0f} of 100{more}" if best.metric == "accuracy" else f"{loss:.2f}{more}"
+        if best.metric != "accuracy":
+            return f"{loss:.2f}{more}"
+        return f"{100 * loss:.0f}{more}" if more else f"{100 * loss:.0f} of 100 right answers"
 
     said = [f"privacy: {lost(top, best, '')}"] if top is not None else []
     less_trust = [b for b in own if b.budget == picked.budget and b.trust.rank < picked.trust.rank]
     for b in [*less_trust, *(b for b in own if b.trust is picked.trust and b.budget < picked.budget)]:
-        name = f"trust {b.trust.value}" if b in less_trust else f"ε ≤ {rounded(b.budget)}"
-        said.append(f"with {name}: {'no row keeps it' if b.score is None else lost(best, b.score, ' more')}")
+        name = f"trusting only {b.trust.value}" if b in less_trust else f"ε ≤ {rounded(b.budget)}"
+        said.append(f"{name}: {'no row keeps it' if b.score is None else lost(best, b.score, ' more')}")
+    if any(b.budget > picked.budget or b.trust.rank > picked.trust.rank for b in own):
+        said.append("a larger ε or more trust gains nothing beyond chance")
     return "; ".join(said)
 
 
@@ -149,7 +170,7 @@ def _rests(best: Score) -> str:
     if not best.private or protection is None:
         return "nothing computed from private data is released"
     named = [a.words.split(";")[0].split(", though")[0].split(" (")[0] for a in protection.assumptions if a not in USUAL]
-    proof = f"a proof of ε ≤ {rounded_up(best.provable)}" + (f" at δ = {best.delta:.2g}" if best.delta else "")
+    proof = f"a proof of ε ≤ {rounded_up(best.provable)}" + (f" at δ = {_plain(best.delta)}" if best.delta else "")
     people = best.row.head.facts.train_nodes
     if (best.delta or 0.0) * people > LARGEST_SHARE:
         proof += f", which is large: one in {1 / (best.delta or 1.0):,.0f}, and {people:,} {best.row.head.facts.one}s trained"
@@ -162,13 +183,34 @@ def _rests(best: Score) -> str:
     return f"{proof}, if: {'; '.join(conditions)}{attack}" if conditions else f"{proof}{attack}"
 
 
-def _cell(this: Best, own: Sequence[Best]) -> PriceCell:
+def _plain(delta: float) -> str:
+    """Two digits, and no power of ten."""
+    return np.format_float_positional(float(f"{delta:.2g}"), trim="-")
+
+
+def explain_prices(cards: Sequence[Card]) -> str:
+    """What stands above the tables of prices: what their numbers are, and what an ε lets others conclude."""
+    budgets = dict.fromkeys(e for card in cards for e, _ in card.prices if e != "∞")
+    odds = [math.exp(float(e)) for e in budgets if float(e) < 12]
+    grown = ", ".join(
+        f"{math.ceil(10 * o) / 10:.1f} times at ε = {e}" if o < 10 else f"{math.ceil(o):,} at {e}"
+        for o, e in zip(odds, budgets, strict=False)
+    )
+    bound = f" What is published makes a guess about one of them more likely by at most (but for δ): {grown}." if grown else ""
+    return (
+        "The best row that keeps an ε, for each level of trust; a row that needs less trust, or a smaller ε, counts, too. In "
+        "brackets: what is lost beside the level that trusts most. An accuracy of 0.68 is right for 68 of 100; ±: deviation "
+        f"over seeds. A smaller ε protects more: ε = 0 gives nothing away, ε = ∞ promises nothing.{bound}"
+    )
+
+
+def _cell(this: Best, own: Sequence[Best], here: Sequence[Score]) -> PriceCell:
     """A cell of the price of trust: loss is counted from the level that trusts most at the same ε."""
     if this.score is None:
         return ("—", "no row keeps it", "")
     first = next(b.score for b in own if b.score is not None and b.budget == this.budget)
     cost = f" ({this.score.mean - first.mean:+.3f})".replace("-", "−") if this.score is not first else ""
-    return (answer.format_mean(this.score, 3), f"{this.score.name}{cost}", this.score.anchor)
+    return (answer.format_mean(this.score, 3), f"{questions.short_name(this.score, here)}{cost}", this.score.anchor)
 
 
 def figures(answered: Answer, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[plots.Figure, ...]]:

@@ -82,6 +82,11 @@ class Content:
     short: str | None = None  # what to say first of a run with --quick
 
     @property
+    def price_note(self) -> str:
+        """What stands above the tables of prices."""
+        return first_screen.explain_prices(self.cards)
+
+    @property
     def figures(self) -> list[Figure]:
         """Every figure of the page."""
         inside = [f for c in self.chapters for p in c.parts for f in p.section.figures]

@@ -54,8 +54,10 @@ def open_sentence(scores: Sequence[Score], here: Sequence[Score]) -> str:
 
 def question_title(scores: Sequence[Score], here: Sequence[Score]) -> str:
     """The question of ``here`` as a heading: what is to be done, and where that is not plain, on which data."""
-    asked = (open_sentence(scores, here) or f"{_task(here[0])},").removesuffix(",").removeprefix("To ")
-    return begin(asked.removeprefix("to "))
+    asked = (open_sentence(scores, here) or f"{_task(here[0])},").removesuffix(",")
+    where = f"On {here[0].dataset}, "
+    title = begin(asked.removeprefix(where).removeprefix("To ").removeprefix("to "))
+    return f"{title} ({here[0].dataset})" if asked.startswith(where) else title
 
 
 def name_unit(unit: str, here: Sequence[Score]) -> str:

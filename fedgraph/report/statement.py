@@ -79,8 +79,8 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
     else:
         found += [f"Here each node is one whole {row.head.facts.one}."] if row.head.facts.one != "node" else []
         found.append(f"Protects each {unit}: two worlds are compared, where {relation}.")
-        price = f"ε = {rounded_up(row.provable, 4)} with δ = {row.head.delta:.3g} ({row.head.theorem})"
-        found += [f"Protected {who}.", f"{row.head.world.words}: what is seen in the two worlds differs by at most {price}."]
+        cost = f"ε = {rounded_up(row.provable, 4)} with δ = {row.head.delta:.3g} ({row.head.theorem})"
+        found += [f"Protected {who}.", f"{row.head.world.words}: what is seen in the two worlds differs by at most {cost}."]
     if len(row.paths) > 1 and broken is None:
         count = max((e.facts.worst_node_clients for e in row.entries if isinstance(e.facts, GraphClusteringFacts)), default=0)
         worst = f", which {count} clients hold" if count > 1 else ""

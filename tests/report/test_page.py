@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.page import measure
 from fedgraph.cells.entry import Entry
-from fedgraph.cells.facts import GraphClassificationFacts, NodeClassificationFacts
+from fedgraph.cells.facts import GraphClassificationFacts, LinkPredictionFacts, NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, charts, columns, first_screen, page, references, report_rows, statement, sweeps
@@ -117,10 +117,36 @@ def test_a_card_takes_the_smallest_epsilon_and_the_least_trust_that_chance_canno
     assert card.use == ("a", Trust.SUMS.title, "ε ≤ 4")
     assert card.right == "Right for 68 of 100 (63 to 72, tested on 400 nodes)."
     assert card.without == "Without privacy: right for 90 of 100 (clear)."
-    assert card.costs.startswith("privacy: 22 of 100")
-    assert "with ε ≤ 1 instead" in card.costs or "no row keeps it" in card.costs
+    assert card.costs.startswith("privacy: 22 of 100 right answers; ε ≤ 1: ")
+    assert card.costs.endswith("; a larger ε or more trust gains nothing beyond chance")
     assert "test nodes and the edges among them are public" in card.rests or "secure aggregation" in card.rests
     assert [budget for budget, _ in card.prices] == ["1", "4", "8"]
+
+
+def test_a_row_that_learnt_nothing_is_not_recommended() -> None:
+    """The largest class alone is right for 70 of 100; an AUC of 0.53 of 200 hidden edges may be chance, one of 0.7 is not."""
+    guess = cell("a", 0.7, metrics={"accuracy": 0.71, "majority_share": 0.7}, facts=NodeClassificationFacts(tested=400))
+    tied = [
+        cell(name, 0.5, epsilon, metrics={"auc": area}, facts=LinkPredictionFacts(tested=200, negatives=1_000))
+        for name, epsilon, area in (("low", 1.0, 0.53), ("high", 8.0, 0.7))
+    ]
+    for entries, use, right in (
+        ([guess], (), "Nothing to use: right for 71 of 100 at most, and naming the largest class always would be for 70"),
+        (tied[:1], (), "Nothing to use: area under the ROC curve of hidden edges 0.53 at most, and 0.5 is chance"),
+        (tied, ("high", Trust.CURATOR.title, "ε ≤ 8"), "Area under the ROC curve of hidden edges 0.70"),
+    ):
+        (card,) = first_screen.make_cards(answer.find_answer(report_rows.group_rows(entries)))
+        assert card.use == use
+        assert card.right.startswith(right)
+    said = " ".join(answer.find_answer(report_rows.group_rows(tied[:1])).sentences)
+    assert "low has 0.53" in said
+    assert "none of these differs from it by more than chance" in said
+
+
+def test_what_an_epsilon_lets_others_guess_is_never_said_too_small() -> None:
+    entries = [cell("a", 0.7, epsilon, facts=NodeClassificationFacts(tested=400)) for epsilon in (1.0, 8.0)]
+    note = first_screen.explain_prices(first_screen.make_cards(answer.find_answer(report_rows.group_rows(entries))))
+    assert "at most (but for δ): 2.8 times at ε = 1, 2,981 at 8." in note
 
 
 def test_questions_about_whole_graphs_stand_aside_where_others_are_about_nodes() -> None:
