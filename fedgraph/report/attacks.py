@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from fedgraph.audit import one_run
-from fedgraph.report.phrases import phrase
-from fedgraph.report.report_rows import Row, rounded, rounded_up
+from fedgraph.report.report_rows import Row, phrase, rounded, rounded_up
 
 CONFIDENCE = f"{1 - one_run.ALPHA:.0%}"
 ABOUT_PUBLISHED = "More than the published formula"  # how a sentence about a refuted publication begins

@@ -11,8 +11,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import chance, choices
 from fedgraph.report.choices import ALONE, CURATOR, JOINED, Choice, Choices, Own, join, out_of
-from fedgraph.report.phrases import phrase, read_phrases
-from fedgraph.report.report_rows import rounded
+from fedgraph.report.report_rows import phrase, read_phrases, rounded
 from fedgraph.report.sections.base import Letter
 
 

@@ -1,12 +1,19 @@
-"""From finished cells to rows, averaged over seeds; and how numbers of a row are printed."""
+"""From finished cells to rows, averaged over seeds; and how numbers of a row are printed.
+
+The long texts of a report, which stand in ``templates/phrases.yaml`` by part and name.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from importlib import resources
+
+import yaml
+from pydantic import TypeAdapter
 
 from fedgraph.audit import curve, one_run
 from fedgraph.cells.entry import Entry, RowKey
@@ -166,3 +173,15 @@ def mean_spread(row: Row, metric: str) -> str:
     if len(row.values(metric)) == 1:
         return f"{row.mean(metric):.3f}"
     return f"{row.mean(metric):.3f} ± {row.deviation(metric):.3f}"
+
+
+@cache
+def read_phrases() -> Mapping[str, Mapping[str, str]]:
+    """Part → name → text."""
+    written = resources.files("fedgraph.report").joinpath("templates/phrases.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(dict[str, dict[str, str]]).validate_python(yaml.safe_load(written))
+
+
+def phrase(part: str, name: str, **values: object) -> str:
+    """One text. values: of the names in braces that stand in it."""
+    return read_phrases()[part][name].format(**values)

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.privacy.units import Protection
 from fedgraph.report import attacks
-from fedgraph.report.phrases import phrase
-from fedgraph.report.report_rows import Row, rounded, rounded_up
+from fedgraph.report.report_rows import Row, phrase, rounded, rounded_up
 from fedgraph.report.scores import row_anchor
 
 

@@ -15,9 +15,8 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import SolverFacts
-from fedgraph.report.phrases import phrase
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import Row, mean_spread, rounded
+from fedgraph.report.report_rows import Row, mean_spread, phrase, rounded
 
 ENCODERS = {
     "none": "in clear",

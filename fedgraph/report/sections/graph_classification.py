@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from fedgraph.cells.facts import GraphClassificationFacts
 from fedgraph.privacy.accounting import bayes
 from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.phrases import phrase
-from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, rounded, rounded_up
+from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, phrase, rounded, rounded_up
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver, tabulate, tabulate_measures
 
 PART = "graph_classification"

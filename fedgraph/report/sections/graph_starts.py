@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from fedgraph.cells.facts import GraphStartsFacts
 from fedgraph.report import charts, plots
-from fedgraph.report.phrases import phrase
-from fedgraph.report.report_rows import Row, averaged_over, group_rows, rounded
+from fedgraph.report.report_rows import Row, averaged_over, group_rows, phrase, rounded
 from fedgraph.report.sections.base import Records, Section, Table, tabulate
 
 KINDS = ("graph_starts",)  # the tasks that this section speaks of

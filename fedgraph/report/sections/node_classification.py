@@ -12,8 +12,7 @@ from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.phrases import phrase
-from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, rounded, rounded_up
+from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, phrase, rounded, rounded_up
 from fedgraph.report.result_files import curve_of
 from fedgraph.report.sections.base import Records, Section, Table, describe_majority, tabulate, tabulate_measures
 from fedgraph.worlds.world import Kind
