@@ -94,7 +94,10 @@ def reader_of(document: Document, system: str | None = None) -> str:
     names = systems()
     if system is not None and system not in names:
         raise PricingError(f"--as {system}: unknown{plugins.suggest(system, names)}; allowed: {', '.join(names)}")
-    found = [system] if system else [name for name in names if _recognised(name, document)]
+    found = [system] if system else []
+    for name in names if system is None else ():
+        if any(all(LOOKS[what](document, said) for what, said in line.items()) for line in entries()[name].recognised):
+            found.append(name)
     if len(found) == 1:
         return found[0]
     if found:
@@ -103,15 +106,6 @@ def reader_of(document: Document, system: str | None = None) -> str:
         f"{document.path}: no system known here writes this; say which with --as ({', '.join(names)}), or describe it in a "
         "neutral YAML (mechanism, unit, clip, noise_std, …)"
     )
-
-
-def _recognised(name: str, document: Document) -> bool:
-    lines = entries()[name].recognised
-    return any(all(LOOKS[what](document, said) for what, said in line.items()) for line in lines)
-
-
-def _has_keys(document: Document, keys: Collection[str]) -> bool:
-    return set(keys) <= {*document.data, *table(document.data.get("tool"))}
 
 
 def _lists(document: Document, key: str) -> bool:
@@ -123,7 +117,7 @@ def _lists(document: Document, key: str) -> bool:
 # What a line of ``recognised`` may ask of a document; a line holds where all of it does.
 LOOKS: Mapping[str, Callable[[Document, Collection[str]], bool]] = {
     "kinds": lambda document, kinds: document.kind in kinds,
-    "keys": _has_keys,
+    "keys": lambda document, keys: set(keys) <= {*document.data, *table(document.data.get("tool"))},
     "any_key": lambda document, keys: any(key in document.data for key in keys),
     "lists": lambda document, keys: all(_lists(document, key) for key in keys),
     "imports": lambda document, packages: document.imports_of(*packages),

@@ -209,7 +209,11 @@ def read(path: Path) -> Document:
     if path.is_dir():
         if (job := _job(path)) is not None:
             return job
-        path = _inside(path)
+        names = ("fedgraph_export.json", "pyproject.toml", "ledger.jsonl", "config_fed_client.json")
+        inside = next((path / name for name in names if (path / name).is_file()), None)
+        if inside is None:
+            raise PricingError(f"{path}: a folder without pyproject.toml or ledger.jsonl; name the file to price")
+        path = inside
     suffix = path.suffix.lower()
     if suffix == ".jsonl" and path.is_file():
         return Document(path, "ledger")
@@ -251,13 +255,6 @@ def _job(folder: Path) -> Document | None:
         apps[path.parents[1].name if path.parents[1] != folder else "app"] = held
     meta = next((read(folder / name).data for name in ("meta.json", "meta.conf") if (folder / name).is_file()), {})
     return Document(folder, "json", {"meta": dict(meta), "apps": apps})
-
-
-def _inside(folder: Path) -> Path:
-    for name in ("fedgraph_export.json", "pyproject.toml", "ledger.jsonl", "config_fed_client.json"):
-        if (folder / name).is_file():
-            return folder / name
-    raise PricingError(f"{folder}: a folder without pyproject.toml or ledger.jsonl; name the file to price")
 
 
 def from_text(path: Path, text: str) -> Document:

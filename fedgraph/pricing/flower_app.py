@@ -86,19 +86,18 @@ def assemble(document: Document) -> App:
         files[role] = (_python_file(document, role, reference), reference.partition(":")[2] or "app")
     (server, _), (client, name) = files["serverapp"], files["clientapp"]
     config = {key: value if is_plain(value) else None for key, value in _flat(app.get("config")).items()}
-    known = {key: _configured(key, value, answers.known(key)) for key, value in config.items()}
+    # A value of ``run_config``: the answer to it, or what the file says until somebody says otherwise.
+    known = {
+        key: values.Assumed(value, (f"run_config {key} = {value!r} (pyproject.toml), which flwr run --run-config may change",))
+        if (answer := answers.known(key)) is None and value is not None
+        else answer
+        for key, value in config.items()
+    }
     program = document.follow(server, documents.text_of(server), known, document.path.parent, (client,))
     found = program.modules[client.resolve()].local.get(name) if client.resolve() in program.modules else None
     if found is None:
         raise document.error(f"clientapp: {client.name} has no {name!r}", *at, "clientapp")
     return _assembled(replace(document, followed=program), found, _nodes(document, flwr))
-
-
-def _configured(key: str, value: Value, answer: float | None) -> Value:
-    """A value of ``run_config``: the answer to it, or what the file says until somebody says otherwise."""
-    if answer is not None or value is None:
-        return answer
-    return values.Assumed(value, (f"run_config {key} = {value!r} (pyproject.toml), which flwr run --run-config may change",))
 
 
 def _python_file(document: Document, role: str, reference: str) -> Path:

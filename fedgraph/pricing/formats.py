@@ -46,10 +46,8 @@ def parsed_file(path: Path, suffix: str, text: str) -> tuple[dict[str, Tree], Li
             elif key:
                 lines[(*above, *(part.strip(" \"'") for part in key[1].split(".")))] = number
         return found, lines
-    return (_json(path, text), {}) if suffix == ".json" else _yaml(path, text)
-
-
-def _yaml(path: Path, text: str) -> tuple[dict[str, Tree], Lines]:
+    if suffix == ".json":
+        return _json(path, text), {}
     try:
         source = Source(str(path), text, foreign=True)
     except ScenarioError as error:
@@ -87,22 +85,16 @@ def notebook(path: Path, text: str) -> tuple[str, dict[Path, str]]:
         magic = re.match(r"%%(?:writefile (-a )?(\S+\.py))?", code)
         kept = [] if magic and not magic[2] else code.splitlines()
         kept = ["pass" if re.match(r"\s*[%!?]", row) else row for row in kept]
-        if not _runs("\n".join(kept)):
-            continue
+        try:
+            ast.parse("\n".join(kept))
+        except (SyntaxError, ValueError, MemoryError):
+            continue  # a cell that is not Python stops where it stands
         if magic and magic[2]:
             file = path.parent / magic[2]
             written[file] = "\n".join([*([written[file]] if magic[1] and file in written else []), *kept])
         else:
             rows += kept
     return "\n".join(rows) + "\n", written
-
-
-def _runs(code: str) -> bool:
-    """Whether a cell is Python; one that is not stops where it stands."""
-    try:
-        return bool(ast.parse(code))
-    except (SyntaxError, ValueError, MemoryError):
-        return False
 
 
 def table(value: Tree) -> dict[str, Tree]:

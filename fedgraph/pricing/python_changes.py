@@ -108,28 +108,24 @@ class Changes:
         elif name == "add_argument" and "**" not in keywords:
             defaults = self.argument(args, keywords, node)
         elif name in ("parse_args", "parse_known_args"):
-            parsed = self._parsed(parser, [*args, *keywords.values()], node)
-            return parsed if name == "parse_args" else Items((parsed, Items()))
+            parsed = Table(parser.options)
+            parsed.born = self.stack
+            for held in map(plain, (*args, *keywords.values())):  # words or a namespace in place of the command line
+                words = [plain(v) for v in elements(held) or ()]
+                if isinstance(held, Table) and held.whole:
+                    parsed |= held
+                elif elements(held) is not None and all(isinstance(word, str) for word in words):
+                    parsed |= formats.command_line_options([str(word) for word in words])
+                elif held is not None:
+                    self.argv = True
+            options = Table({name: Unresolved(node, name) for name in parsed}) if self.argv else parsed
+            return options if name == "parse_args" else Items((options, Items()))
         elif name != "add_argument":
             return Unresolved(node)
         for key, value in defaults.items():
             self.options[key] = value
             self.set_name(parser.options, key, value, parser.options.born)
         return None
-
-    def _parsed(self, parser: py.Parser, given: list[Value], node: ast.expr) -> Table:
-        """The options as they are parsed; given: words or a namespace in place of the command line."""
-        parsed = Table(parser.options)
-        parsed.born = self.stack
-        for held in map(plain, given):
-            words = [plain(v) for v in elements(held) or ()]
-            if isinstance(held, Table) and held.whole:
-                parsed |= held
-            elif elements(held) is not None and all(isinstance(word, str) for word in words):
-                parsed |= formats.command_line_options([str(word) for word in words])
-            elif held is not None:
-                self.argv = True
-        return Table({name: Unresolved(node, name) for name in parsed}) if self.argv else parsed
 
     def argument(self, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> dict[str, Value]:
         """An option of a parser, and its default."""

@@ -188,8 +188,10 @@ def _plan(document: Document, call: Call) -> Reading:
     changed = next((c for c in document.made("replace", "asdict") if any(holds(v, call) for v in c.args)), None)
     if changed is not None:
         raise document.error(f"{changed.name} changes BandMFConfig; write its options where it is made", line=changed.line)
-    bands, unused = _bands(document, call), _unused(document, call)
-    if unused:
+    bands, uses, trained = _bands(document, call), _uses(document, call), document.made(*BY_HAND)
+    if trained and not uses & {"?", "noise_addition_transform"}:
+        line = trained[0].line
+        unused = f"line {line} trains, and nothing passes through noise_addition_transform of the plan of line {call.line}"
         return costs.in_clear("example", RECIPIENT, unused, "pass clipped sums through the plan's noise_addition_transform")
     calibrated = next((c for c in document.made("calibrate")), None)
     epsilon = document.number(calibrated, "epsilon") if calibrated else None
@@ -203,7 +205,8 @@ def _plan(document: Document, call: Call) -> Reading:
         message = "BandMFConfig needs noise_multiplier, or calibrate(epsilon=…, delta=…), as numbers"
         raise document.error(message, line=call.line)
     iterations, expected = (document.need(call, name, above=0.0) for name in ("iterations", "expected_participations"))
-    rate, poisson = expected * bands / iterations, _by_the_plan(document, call)
+    planned = not trained or uses & {"?", "batch_selection_strategy"} or document.made("CyclicPoissonSampling")
+    rate, poisson = expected * bands / iterations, bool(planned or document.ask("poisson sampling", None, call))
     if not 0 < rate <= 1 or (given or 0.0) < 0:
         raise document.error(f"expected_participations·num_bands/iterations = {rate:g} is no rate in (0, 1]", line=call.line)
     ran = _ran(document, iterations)
@@ -247,19 +250,3 @@ def _uses(document: Document, call: Call) -> set[str]:
     parts |= {c.name for c in made if _of_the_plan(c.owner, call)}
     given = [plain(v) for c in made for v in (*c.args, *c.keywords.values()) if _of_the_plan(v, call)]
     return parts | {v.name if isinstance(v, Method) else "?" for v in given}
-
-
-def _unused(document: Document, call: Call) -> str:
-    """Why a loop by hand adds no noise of the plan."""
-    trained, uses = document.made(*BY_HAND), _uses(document, call)
-    if not trained or uses & {"?", "noise_addition_transform"}:
-        return ""
-    return f"line {trained[0].line} trains, and nothing passes through noise_addition_transform of the plan of line {call.line}"
-
-
-def _by_the_plan(document: Document, call: Call) -> bool:
-    """Whether batches are drawn as the plan counts; asked of a loop by hand that draws its own."""
-    uses = _uses(document, call)
-    if not document.made(*BY_HAND) or uses & {"?", "batch_selection_strategy"} or document.made("CyclicPoissonSampling"):
-        return True
-    return bool(document.ask("poisson sampling", None, call))

@@ -13,7 +13,7 @@ from fedgraph.pricing import base, costs, training
 from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.python_joins import holds, plain, truth
-from fedgraph.pricing.python_values import Call, Method, Part, Pass, Value
+from fedgraph.pricing.python_values import Call, Method, Part, Pass
 from fedgraph.pricing.questions import ASKED, text
 from fedgraph.pricing.training import Training
 from fedgraph.privacy.accounting import gaussian
@@ -62,7 +62,9 @@ def read(document: Document) -> Reading:
     for call in calls:
         raw = call.get("optimizer")
         beside = next((c for c in document.made("step") if isinstance(raw, Call) and c.owner is raw), None)
-        inside = [c for c in document.made("step") if _within(c.owner, call)]
+        kept = [(c, c.owner) for c in document.made("step")]
+        within = [(c, o.owner) for c, o in kept if isinstance(o, Method) and o.name in INSIDE]
+        inside = [c for c, owner in within if any(owner is part for part in _results(call))]
         optimizer: list[Call | Part] = [part for part in call.parts.values() if part.index == 1]
         reason = next((why for part in [call, *optimizer] if (why := document.altered(part, *HARMLESS))), "")
         backward, stepped = document.made("backward"), document.made("step", "fit")
@@ -175,11 +177,6 @@ def _one(document: Document, call: Call) -> Reading:
         ratio=_ratio(document, run, multiplier),
     ))  # fmt: skip
     return training.several_trainings([found] * models, "process")
-
-
-def _within(owner: Value, call: Call) -> bool:
-    """Whether something is an attribute of the optimizer that a call returns."""
-    return isinstance(owner, Method) and owner.name in INSIDE and any(owner.owner is part for part in _results(call))
 
 
 def _results(call: Call) -> list[Call | Part]:

@@ -10,7 +10,7 @@ from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import costs
 from fedgraph.pricing.base import MODELS, SERVER, SUMS, Cost, Published, Reading, Row, no_claim
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import Tree, scalar
+from fedgraph.pricing.formats import scalar
 from fedgraph.pricing.options import Options
 from fedgraph.privacy import explain
 from fedgraph.privacy.accounting.accountant import Price
@@ -147,7 +147,9 @@ def read_scenario(document: Document) -> Reading:
     for task in (t for t in listed if isinstance(t, dict)) if isinstance(listed, list) else ():
         delta, named = task.get("delta"), task.get("trust", task.get("settings"))
         at = float(delta) if isinstance(delta, (int, float)) and not isinstance(delta, bool) else 0.0
-        for budget in _budgets(task):
+        wanted = task.get("epsilons")
+        values = [scalar(v) if isinstance(v, str) else v for v in wanted] if isinstance(wanted, list) else []
+        for budget in (float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)):
             for level in named if isinstance(named, list) else [Trust.CURATOR.value]:
                 trust = EARLIER.get(str(level), str(level))
                 cost = costs.unprotected("epsilons: inf asks for no noise") if math.isinf(budget) else costs.pure(budget)
@@ -161,12 +163,6 @@ def read_scenario(document: Document) -> Reading:
     return Reading(
         rows, no_claim("targets; the ledger of a run says what was spent"), no_fix="write the ε you want into epsilons"
     )
-
-
-def _budgets(task: dict[str, Tree]) -> list[float]:
-    listed = task.get("epsilons")
-    values = [scalar(v) if isinstance(v, str) else v for v in listed] if isinstance(listed, list) else []
-    return [float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
 
 
 def read_ledger(document: Document) -> Reading:

@@ -92,7 +92,9 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
         message = f"not priced: the noise of {call.name} is set again later; write it where it is made"
         raise document.error(message, line=call.line)
     multiplier, said = document.need(call, "noise_multiplier", least=0.0), _stated(document, statement)
-    said = replace(said, delta=_counted(document)) if said.delta is None else said
+    if said.delta is None:  # the δ that the file asks its own accountant of dp_accounting for
+        counted = (document.number(c, "target_delta", "delta") for c in document.made("get_epsilon"))
+        said = replace(said, delta=next(filter(None, counted), None))
     if document.number(call, "l2_norm_clip") is not None:
         document.need(call, "l2_norm_clip", above=0.0)
     if multiplier == 0:
@@ -144,11 +146,6 @@ def _repeats(fit: Call) -> Value:
         held = plain(held.owner)
         held = plain(held.owner) if isinstance(held, Method) else held
     return 1
-
-
-def _counted(document: Document) -> float | None:
-    """The δ that the file asks its own accountant of dp_accounting for."""
-    return next((found for c in document.made("get_epsilon") if (found := document.number(c, "target_delta", "delta"))), None)
 
 
 @dataclass(frozen=True)
