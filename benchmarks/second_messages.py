@@ -35,7 +35,7 @@ from fedgraph.methods.base import Budget, Plan, State
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.methods.label_hop.releases import Made
 from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
+from fedgraph.privacy.mechanisms.local_bits import ABSENT, MaskedResponse
 from fedgraph.privacy.neighbour_sums import log_cap
 from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.base import Runtime

@@ -85,15 +85,10 @@ def _changed(features: sp.csr_array, node: int, change: float) -> sp.csr_array:
     scale[node] = 1 + change
     changed, own = sp.csr_array(sp.diags_array(scale) @ features), sp.csr_array(features[[node]])
     if own.nnz:  # rows may be scaled to norm 1 by the model: then a new entry moves what a longer row cannot
-        changed = changed + _nudge(features.shape, node, own, change)
+        column = own.indices[np.argmax(np.abs(own.data))]
+        value = 10 * change * float(np.abs(own.data).max())
+        changed = changed + sp.csr_array((np.array([value]), (np.array([node]), np.array([column]))), shape=features.shape)
     return sp.csr_array(changed).astype(np.float32)
-
-
-def _nudge(shape: tuple[int, int], node: int, own: sp.csr_array, change: float) -> sp.csr_array:
-    """The node's largest entry made larger once more, so that the direction of its row changes as well."""
-    column = own.indices[np.argmax(np.abs(own.data))]
-    value = 10 * change * float(np.abs(own.data).max())
-    return sp.csr_array((np.array([value]), (np.array([node]), np.array([column]))), shape=shape)
 
 
 def strangers(kind: Pairs, scene: Scene, count: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Plan, Schedule, Sums
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Gaussian, PartOf, PureDP, Unprotected
-from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
+from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.private_counts import MeetingCounts

@@ -110,8 +110,10 @@ def unit_or_zero(rows: np.ndarray, least: float) -> np.ndarray:
     return rows
 
 
-def require_room(num_rows: int, num_directions: int) -> None:
-    """``MemoryError`` where dense rows, and twice as much for work on them, exceed the free memory that Linux tells."""
+def coordinates(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
+    """Unit rows of ``features`` · basis, float32 [n, k]. Every row is on its own; one outside the basis becomes zero."""
+    num_rows = features.shape[0]
+    num_directions = basis.shape[1]
     needed = 3 * 4 * num_rows * num_directions
     with contextlib.suppress(OSError, StopIteration):
         line = next(text for text in MEMORY.read_text().splitlines() if text.startswith("MemAvailable:"))
@@ -119,11 +121,6 @@ def require_room(num_rows: int, num_directions: int) -> None:
         if needed > free:
             wide = f"{num_rows:,} rows in {num_directions} directions"
             raise MemoryError(f"{wide} need {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free: give a smaller 'projection'")
-
-
-def coordinates(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
-    """Unit rows of ``features`` · basis, float32 [n, k]. Every row is on its own; one outside the basis becomes zero."""
-    require_room(features.shape[0], basis.shape[1])
     rows = np.asarray(unit_rows(features) @ basis, dtype=np.float32)
     return unit_or_zero(rows, 1e-6 * np.abs(basis).max())
 

@@ -34,7 +34,7 @@ from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
-from fedgraph.privacy.owned_rows import OwnedRows
+from fedgraph.privacy.own_budgets import OwnedRows
 from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
 from fedgraph.types import Subgraph
 

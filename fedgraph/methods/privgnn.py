@@ -150,11 +150,8 @@ def _posterior(plan: Planned, graph: Graph, nodes: np.ndarray, query: int) -> np
     before, how = fitting.start(shape, 0), fitting.Steps(plan.params.teacher_epochs, 0, 0.01, 5e-4)
     network = fitting.build_network(shape, 0)
     after = fitting.trained(network, fitting.inputs(part), part.labels, before, how, lambda step: step)
-    return _softmax(fitting.scores(network, after.vector, fitting.inputs(plan.made.public)))[query]
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    return torch.softmax(torch.tensor(scores, dtype=torch.float64), dim=1).numpy()
+    scores = fitting.scores(network, after.vector, fitting.inputs(plan.made.public))
+    return torch.softmax(torch.tensor(scores, dtype=torch.float64), dim=1).numpy()[query]
 
 
 def _shape(plan: Planned) -> Shape:

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import events, neighbour_sums, owned_rows, private_counts
+from fedgraph.privacy import events, neighbour_sums, own_budgets, private_counts
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms import edge_mechanisms, integer_shares, local_bits, noise
-from fedgraph.privacy.mechanisms.blocks import PerBlock
-from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
+from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Mechanism
+from fedgraph.privacy.mechanisms.normals import PerBlock
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
 from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, EdgeRows, L2Ball, Rows, SimplexRows, sensitivity_l2
@@ -103,7 +103,7 @@ def least_change(place: Place, relation: Relation) -> float:
         return neighbour_sums.sensitivity(relation, promised, rows_released=False)
     if isinstance(bound, EdgeRows) and place.per_end:
         return bound.clip / math.sqrt(2)  # an inner edge, both of whose ends are at one client, moves it by the clip
-    if isinstance(bound, owned_rows.OwnedRows):
+    if isinstance(bound, own_budgets.OwnedRows):
         return bound.sensitivity_l2(relation)
     if isinstance(bound, private_counts.MeetingCounts):
         return bound.change(relation)

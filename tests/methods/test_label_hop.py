@@ -22,7 +22,7 @@ from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PartOf, PureDP
-from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
+from fedgraph.privacy.mechanisms.local_bits import ABSENT, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.settle import settle

@@ -17,7 +17,7 @@ import fedgraph.privacy
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy.accounting import rdp, zcdp
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.amplification import amplified_epsilon, inner_epsilon
+from fedgraph.privacy.accounting.composition import amplified_epsilon, inner_epsilon
 from fedgraph.privacy.accounting.selection import mean_trials
 from fedgraph.privacy.events import (
     ZCDP,

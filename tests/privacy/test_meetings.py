@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.learning.propagation.meetings import SIDE, matching_numbers, read
 from fedgraph.learning.sampling import priorities
-from fedgraph.privacy.mechanisms.masked_response import ABSENT, MASKED, MaskedResponse
+from fedgraph.privacy.mechanisms.local_bits import ABSENT, MASKED, MaskedResponse
 from fedgraph.privacy.private_counts import RATES, MeetingCounts
 from fedgraph.privacy.units import Relation
 

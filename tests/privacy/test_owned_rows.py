@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.owned_rows import SLACK, OwnedRows, incidence, largest_sums
+from fedgraph.privacy.own_budgets import SLACK, OwnedRows, incidence, largest_sums
 from fedgraph.privacy.units import Relation
 
 RNG = np.random.default_rng(5)

@@ -13,7 +13,7 @@ import math
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Budget, Plan
-from fedgraph.privacy.accounting import calibrate, discrete_gaussian
+from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated
 from fedgraph.privacy.mechanisms.integer_shares import LEAST_STD, MOST_STD, DiscreteGaussianShare, PlainShare, bits_for
@@ -87,7 +87,7 @@ def _noisy(
         return factor * steps / math.sqrt(honest)
 
     def event(factor: float) -> Event:
-        return discrete_gaussian.event(steps, share(factor), honest, dimension, failure)
+        return gaussian.event(steps, share(factor), honest, dimension, failure)
 
     if budget.private and budget.calibrated_by != "published":
         multiplier = calibrate.noise_multiplier(
@@ -111,7 +111,7 @@ def _resolution(dimension: int, failure: float, multiplier: float, honest: int) 
     Lower where a share of the noise would be larger than ``MOST_STD``, higher where it would be below two steps.
     """
     steps = _LEAST_RESOLUTION
-    while discrete_gaussian.rounded_sensitivity(steps, dimension, failure) > (1 + ROUNDING_COSTS) * steps:
+    while gaussian.rounded_sensitivity(steps, dimension, failure) > (1 + ROUNDING_COSTS) * steps:
         steps *= 2
     while steps > _LEAST_RESOLUTION and 2 * multiplier * steps / math.sqrt(honest) > MOST_STD:
         steps //= 2

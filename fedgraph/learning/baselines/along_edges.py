@@ -137,11 +137,6 @@ def normalised(edges: torch.Tensor, num_nodes: int) -> Pair:
     return _once(edges, "normalised", num_nodes)
 
 
-def mean_over_incoming(edges: torch.Tensor, num_nodes: int) -> Pair:
-    """D^{-1} A: the mean over incoming edges, zero where there is none."""
-    return _once(edges, "mean", num_nodes)
-
-
 def with_loops(edges: torch.Tensor, num_nodes: int) -> Rows:
     """The sources of each node's incoming edges, itself among them once."""
     found: Rows = _kept(edges, "with loops", lambda: _incoming(edges, num_nodes))
@@ -210,7 +205,7 @@ class MeanOfNeighbours(_Layer):
     """``SAGEConv`` with its defaults: W₁ mean(x of neighbours) + b + W₂ x."""
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        heard = product_both_ways(mean_over_incoming(edges, len(x)), x)
+        heard = product_both_ways(_once(edges, "mean", len(x)), x)
         found: torch.Tensor = self.layer.lin_l(heard) + self.layer.lin_r(x)  # type: ignore[operator]
         return found
 

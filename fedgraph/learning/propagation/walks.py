@@ -128,15 +128,6 @@ def approximate_pagerank(
     probability in (0, 1]. rho: sparsity, > 0 (mass per unit of degree below which a node stays out).
     gamma: relative slack of the optimality condition, > 0. Raises ``DataError`` for anything else.
     """
-    _check(adjacency, sources, alpha, rho, gamma)
-    indptr, indices = adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64)
-    found = _all_sources(indptr, indices, np.ascontiguousarray(sources, np.int64), alpha, rho, gamma)
-    rows = sp.csr_array((found[2], found[1], found[0]), shape=(len(sources), adjacency.shape[0]))
-    rows.sort_indices()
-    return rows
-
-
-def _check(adjacency: sp.csr_array, sources: np.ndarray, alpha: float, rho: float, gamma: float) -> None:
     if not 0 < alpha <= 1 or not rho > 0 or not gamma > 0:
         raise DataError(f"PageRank needs 0 < alpha ≤ 1, rho > 0 and gamma > 0, found {alpha}, {rho}, {gamma}")
     if adjacency.shape[0] != adjacency.shape[1] or (adjacency.data != 1).any():
@@ -145,6 +136,11 @@ def _check(adjacency: sp.csr_array, sources: np.ndarray, alpha: float, rho: floa
         raise DataError(
             f"PageRank sources must be rows 0 … {adjacency.shape[0] - 1}, found {np.min(sources)} … {np.max(sources)}"
         )
+    indptr, indices = adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64)
+    found = _all_sources(indptr, indices, np.ascontiguousarray(sources, np.int64), alpha, rho, gamma)
+    rows = sp.csr_array((found[2], found[1], found[0]), shape=(len(sources), adjacency.shape[0]))
+    rows.sort_indices()
+    return rows
 
 
 _INTS, _FLOATS = nt.Array(nt.int64, 1, "C"), nt.Array(nt.float64, 1, "C")

@@ -197,20 +197,16 @@ def derived_assumptions(facts: PublicFacts, relation: Relation, *, edges_private
     return tuple(assumption for assumption, holds in stated.items() if holds)
 
 
-def _membership_assumptions(facts: PublicFacts, relation: Relation) -> tuple[Assumption, ...]:
-    stated = {
-        Assumption.MEMBERSHIP_FROM_EDGES: facts.membership.from_edges,
-        Assumption.MEMBERSHIP_FROM_LABELS: facts.membership.from_labels and relation.protects_labels,
-    }
-    return tuple(assumption for assumption, holds in stated.items() if holds) or (Assumption.MEMBERSHIP_GIVEN,)
-
-
 def setting_assumptions(facts: PublicFacts, relation: Relation) -> tuple[Assumption, ...]:
     """What the setting itself assumes where ``relation`` is protected and edges are private: where data live, who sees what."""
     assumed = derived_assumptions(facts, relation, edges_private=True)
     if facts.viewer is Viewer.CURATOR_TRUSTED:
         return assumed
-    assumed += _membership_assumptions(facts, relation)
+    stated = {
+        Assumption.MEMBERSHIP_FROM_EDGES: facts.membership.from_edges,
+        Assumption.MEMBERSHIP_FROM_LABELS: facts.membership.from_labels and relation.protects_labels,
+    }
+    assumed += tuple(assumption for assumption, holds in stated.items() if holds) or (Assumption.MEMBERSHIP_GIVEN,)
     if facts.membership.cut_edges_shared:
         assumed += (Assumption.CUT_EDGES_SHARED,)
     else:

@@ -2,7 +2,7 @@
 
 Noise on a *sum over neighbours* must hide a hub, which is in up to n − 1 sums: the best cap that reads degrees only leaves
 Δ ≈ √n/ln n (``privacy.neighbour_sums``). Here noise is put on what a node *says*, once, before any sum: every training node
-answers with its label, randomised by itself (``mechanisms.masked_response``), and the answers are public from then on. Whoever
+answers with its label, randomised by itself (``mechanisms.local_bits``), and the answers are public from then on. Whoever
 asks adds up the answers of its own neighbours, exactly: it knows its own edges, and its answer is shown to it alone. No edge of
 anybody else is read, so a hub changes nothing but its own answer. This is joint differential privacy (Kearns et al. 2014).
 
@@ -58,7 +58,7 @@ from fedgraph.methods.label_hop.budget import Training, answering, answers_worth
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.methods.label_hop.releases import Made, planned
 from fedgraph.privacy.desk import Desk, Released
-from fedgraph.privacy.mechanisms.masked_response import ABSENT
+from fedgraph.privacy.mechanisms.local_bits import ABSENT
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.units import Assumption, Unit

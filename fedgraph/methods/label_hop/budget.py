@@ -15,7 +15,7 @@ from fedgraph.methods.base import Budget, PublicFacts, gradient_std
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PureDP, Repeated
-from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
+from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.private_counts import MeetingCounts
 
 LABELS, MOST_FOR_LABELS = 0.7, 2.5  # of ε; beyond, answers are true anyway
@@ -68,7 +68,9 @@ def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
     """Noise for every release, so that all of them together cost at most the budget (searched on the price itself)."""
     asked = facts.public.asking.size > 0 and facts.sizes.num_classes > 1
     if not params.rows:
-        return _majority(params, facts, budget, asked)
+        if not asked:
+            raise ScenarioError("label_hop: rows: false answers from neighbours' labels alone: set protocol: asking")
+        return Split(budget.epsilon, math.inf, False, Training(0.0, 0, 0.0, 1.0), None, 0.0)
     if not budget.private:
         beside = _training(params, 0.0, 3.0 * facts.num_train)
         return Split(math.inf if asked else 0.0, 0.0 if asked else math.inf, asked, beside, None, math.inf)
@@ -104,13 +106,6 @@ def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
 
     alone = training(without) if free else None
     return Split(labels, test.noise_multiplier, by_class, training(with_labels), alone, strength)
-
-
-def _majority(params: Params, facts: PublicFacts, budget: Budget, asked: bool) -> Split:
-    """Everything for labels: the rival without rows and without meetings."""
-    if not asked:
-        raise ScenarioError("label_hop: rows: false answers from neighbours' labels alone: set protocol: asking")
-    return Split(budget.epsilon, math.inf, False, Training(0.0, 0, 0.0, 1.0), None, 0.0)
 
 
 def answers_worth_it(parts: Split, facts: PublicFacts, reading: Reading, by: Answering, correlation: float) -> bool:

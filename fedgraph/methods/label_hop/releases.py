@@ -10,7 +10,7 @@ from fedgraph.methods.label_hop.budget import Split, Training
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, PartOf, PureDP, Unprotected
-from fedgraph.privacy.mechanisms.masked_response import ABSENT, MaskedResponse
+from fedgraph.privacy.mechanisms.local_bits import ABSENT, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.sensitivity import Box, ClippedSum, kernel_name, sensitivity_l2

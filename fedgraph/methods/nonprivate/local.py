@@ -67,7 +67,16 @@ def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarra
     place = phases.Place.of(model)
     if not place.going:
         return np.zeros(1)
-    training, validation = _divided(work, plan.made.validation, place, numbers)
+    key = (place.seed, place.refits, place.fold)
+    if key not in work.divided:
+        work.divided.clear()
+        labels = work.graph.labels
+        work.divided[key] = labels, np.full_like(labels, -1)
+        if not place.refits:
+            sizes = zip(numbers, np.diff(work.starts), strict=True)
+            drawn = [np.random.default_rng([place.seed, number]).random(size) for number, size in sizes]
+            work.divided[key] = phases.divided_labels(work.graph, plan.made.validation, np.concatenate(drawn), place.fold)
+    training, validation = work.divided[key]
     judged = np.zeros(3)
     if (validation >= 0).any() and not plan.facts.attendance.asynchronous:  # an older model says nothing of the newest one
         like_asked = _like_asked(plan, work, validation, place, numbers)
@@ -162,20 +171,6 @@ def _trained(
     after = fitting.trained(network, given, training, before, how, lambda step: seed_of(number, step))
     weight = float((training >= 0).sum())
     return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
-
-
-def _divided(work: Work, share: float, place: phases.Place, numbers: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """(labels that train, labels that validate), int64 [n], −1 elsewhere."""
-    key = (place.seed, place.refits, place.fold)
-    if key not in work.divided:
-        work.divided.clear()
-        labels = work.graph.labels
-        work.divided[key] = labels, np.full_like(labels, -1)
-        if not place.refits:
-            sizes = zip(numbers, np.diff(work.starts), strict=True)
-            drawn = [np.random.default_rng([place.seed, number]).random(size) for number, size in sizes]
-            work.divided[key] = phases.divided_labels(work.graph, share, np.concatenate(drawn), place.fold)
-    return work.divided[key]
 
 
 def _like_asked(

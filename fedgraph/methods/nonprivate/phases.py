@@ -231,7 +231,9 @@ def _is_behind(training: Training, count: float) -> bool:
 def _next(plan: Plan[Params, Asked], training: Training, place: Place, masked: bool) -> State[Training]:
     """The next candidate, the next fold, the refit of a chosen one, or the end."""
     if place.refits:
-        return _refitted(plan, training)
+        members, at = list(training.members), training.fitted
+        members[at] = replace(members[at], parameters=training.last)
+        return _refit(plan, replace(training, members=tuple(members), fitted=at + 1))
     ended, tried = training.in_phase, dict(training.tried)
     if ended is not None:
         curve, before = np.array(training.curve), tried.get(place.candidate)
@@ -259,12 +261,6 @@ def _refit(plan: Plan[Params, Asked], training: Training) -> State[Training]:
     if training.fitted == len(training.members):
         return _over(training)
     return _phase(plan, training, training.members[training.fitted].candidate, refits=True)
-
-
-def _refitted(plan: Plan[Params, Asked], training: Training) -> State[Training]:
-    members, at = list(training.members), training.fitted
-    members[at] = replace(members[at], parameters=training.last)
-    return _refit(plan, replace(training, members=tuple(members), fitted=at + 1))
 
 
 def _over(training: Training) -> State[Training]:

@@ -40,7 +40,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, selection, zcdp
+from fedgraph.privacy.accounting import composition, gaussian, pld, rdp, selection, zcdp
 
 Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
@@ -137,7 +137,14 @@ def _settle(leaf: events.Event) -> events.Event | Price | None:
     if isinstance(leaf, events.SampledOnce):
         return None if leaf.sampling_rate == 0 else _settle_sampled(leaf)
     if isinstance(leaf, events.Selected):
-        return _settle_selected(leaf)
+        settled = [normalised(one) for one in leaf.candidates]
+        free = next((one for one in settled if isinstance(one, Price) and one.epsilon > 0), None)
+        if free is not None or leaf.stop == 0 or math.isinf(leaf.shape):
+            return free or Price(math.inf, 0.0, "none", "the number of trials has no law")
+        leaves = [() if isinstance(one, Price) else one for one in settled]
+        if not any(leaves):
+            return None
+        return events.Selected(tuple(sorted(set(map(_composed, leaves)), key=repr)), leaf.shape, leaf.stop)
     if (
         isinstance(leaf, events.MentionedGaussian)
         and not leaf.heavy
@@ -173,18 +180,6 @@ def _settle(leaf: events.Event) -> events.Event | Price | None:
     if size == 0:
         return None
     return Price(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
-
-
-def _settle_selected(leaf: events.Selected) -> events.Event | Price | None:
-    """Selected among candidates in their simplest form; without any price where no candidate costs anything."""
-    settled = [normalised(one) for one in leaf.candidates]
-    free = next((one for one in settled if isinstance(one, Price) and one.epsilon > 0), None)
-    if free is not None or leaf.stop == 0 or math.isinf(leaf.shape):
-        return free or Price(math.inf, 0.0, "none", "the number of trials has no law")
-    leaves = [() if isinstance(one, Price) else one for one in settled]
-    if not any(leaves):
-        return None
-    return events.Selected(tuple(sorted(set(map(_composed, leaves)), key=repr)), leaf.shape, leaf.stop)
 
 
 def _settle_sampled(leaf: events.SampledOnce) -> events.Event | Price | None:
@@ -224,8 +219,8 @@ def _price(leaves: Leaves, delta: float) -> Price:
 def _sampled(event: events.Event, delta: float) -> Price:
     if not isinstance(event, events.SampledOnce):
         raise UnknownEventError(f"not a one-time sample: {event}")
-    inner = price(event.event, amplification.inner_delta(delta, event.sampling_rate))
-    outer = amplification.amplified_epsilon(inner.epsilon, event.sampling_rate)
+    inner = price(event.event, composition.inner_delta(delta, event.sampling_rate))
+    outer = composition.amplified_epsilon(inner.epsilon, event.sampling_rate)
     theorem = (
         f"ε = ln(1 + q(e^{inner.epsilon:.6g} − 1)) with q = {event.sampling_rate:.6g}, once, inner δ = {inner.delta:.3g} "
         f"(Balle, Barthe & Gaboardi 2018, Theorem 8); inside: {inner.theorem}"

@@ -1,6 +1,6 @@
 """Calibration of objective perturbation with Gaussian noise, B ~ N(0, σ²) per entry, in place of GCON's Gamma noise.
 
-The price is that of ``accounting.gaussian_objective``, whose proof stands there. Its constants follow from σ as the published
+The price is that of ``accounting.gaussian``, whose proof stands there. Its constants follow from σ as the published
 ones follow from β. With d numbers per column, c columns, n₁ labelled rows, and Λ the regulariser:
 
     q   = the 1 − δ_θ/c quantile of the length of a standard normal vector of d entries; so ‖b_j‖ ≤ σq except with δ_θ
@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting import gaussian_objective
+from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.claims import gcon
 from fedgraph.privacy.events import Event, PureDP
 from fedgraph.privacy.mechanisms.objective_perturbation import OUTPUT_SHARE, output_noise
@@ -55,9 +55,9 @@ class Situation(gcon.Situation):
     def ratio(self, whole: float, half: float) -> float:
         """s = σ/W, of W at a change of Ψ. whole, half: ε_Λ at a change of Ψ and of Ψ/2."""
         epsilon, delta, c = self.epsilon * (1 - OUTPUT_SHARE), self.delta * (1 - OUTPUT_SHARE), self.num_classes
-        found = gaussian_objective.noise_std(epsilon, delta, 1.0, c, whole, self.missed)
+        found = gaussian.noise_std(epsilon, delta, 1.0, c, whole, self.missed)
         if self.per_end:
-            found = max(found, gaussian_objective.noise_std(epsilon / 2, delta / 2, 1.0, c, half, self.missed) / 2)
+            found = max(found, gaussian.noise_std(epsilon / 2, delta / 2, 1.0, c, half, self.missed) / 2)
         return found
 
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from fedgraph.compiled import compiled, constant, types
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.accounting.discrete_gaussian import FRACTION
+from fedgraph.privacy.accounting.gaussian import FRACTION
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.sensitivity import require_finite, require_positive
 

@@ -9,6 +9,29 @@ the features is drawn or sent: graphs with 10⁵ nodes and thousands of features
 m·a, pure (``events.MultiBit``), and rows of other nodes do not depend on it.
 
 **Edge cases.** Entries outside [low, high] are clamped; m > d sends all d; NaN or ±inf → ``UnboundedValueError``.
+
+Randomised answers to "what is your label?", of which one may be missing: a masked label answers too, at random.
+
+An answer names k of c values, a set S. A label that is masked answers with every set of k values alike. A true label y answers
+with each set that holds y a times as often, and with each other set b times as often, f·a + (1 − f)·b = 1 with f = k/c.
+
+    relation        what is hidden            a                                    b
+    node-zero-out   y from a masked label     min(e^ε, (1 − (1 − f)e^{−ε})/f)      (1 − f·a)/(1 − f), at least e^{−ε}
+    node-replace    y from any other label    e^ε/(f·e^ε + 1 − f)                  a·e^{−ε}
+
+Under zero-out one label is hidden from a uniform answer only, which costs less than one label against another. k = 1 is
+randomised response (Warner 1965; k-ary: Kairouz et al. 2016); larger sets (subset selection, Ye & Barg 2018) say more where ε
+is small: of six values two are named at ε = 1. k is the size at which the answers of two labels overlap least (Bhattacharyya);
+it depends on ε and c alone.
+
+**Guarantee.** ε-DP for the label of one node (a node's answer depends on its own label only; whether it answers is public),
+for the stated relation: every set is at most e^ε times as likely in one world as in the other. Price it as ``PureDP(epsilon)``.
+
+**Edge cases.** epsilon not in (0, ∞) or fewer than 2 values → ``PrivacyError``. A value outside −2 … c − 1, or one that is
+not whole → ``UnboundedValueError``. −1 is a masked label. −2 is no node at all (public): its row is 0.
+
+>>> [(r.size, round(r.keep, 3)) for r in (MaskedResponse(2.0, 6, False), MaskedResponse(1.0, 6, False))]
+[(1, 0.887), (2, 0.755)]
 """
 
 import math
@@ -18,7 +41,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fedgraph.errors import PrivacyError
+from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.sensitivity import require_count, require_finite, require_positive
 
@@ -86,3 +109,74 @@ def signs(sent: np.ndarray, num_columns: int) -> sp.csr_array:
     n, m = sent.shape
     data = np.where(sent.ravel() % 2 == 1, np.float32(1), np.float32(-1))
     return sp.csr_array((data, sent.ravel() // 2, np.arange(0, n * m + 1, m)), shape=(n, num_columns))
+
+
+MASKED, ABSENT = -1, -2
+ROUNDED = 1e-12  # so much less of the truth, that rounding never makes an answer surer than priced
+
+
+@dataclass(frozen=True)
+class MaskedResponse(Mechanism):
+    """Integers −2 … num_values − 1, [n], become int16 [n, num_values]: 1 where a value is named; see the module."""
+
+    epsilon: float
+    num_values: int
+    replaces: bool
+
+    def __post_init__(self) -> None:
+        require_positive("MaskedResponse.epsilon", self.epsilon)
+        if self.num_values < 2:
+            raise PrivacyError(f"MaskedResponse.num_values must be at least 2, found {self.num_values}")
+
+    @property
+    def size(self) -> int:
+        """k, how many values an answer names."""
+        return min(range(1, self.num_values // 2 + 1), key=self._overlap)
+
+    @property
+    def keep(self) -> float:
+        """Probability that the answer of a true label names it: f·a."""
+        return self._keep(self.size)
+
+    @property
+    def odds(self) -> tuple[float, float]:
+        """(a, b): how many times as likely as from a masked label an answer is, if it names the label, and if not."""
+        f = self.size / self.num_values
+        return self.keep / f, (1 - self.keep) / (1 - f)
+
+    @property
+    def spill(self) -> float:
+        """Probability that the answer of a true label names one given other value."""
+        k = self.size
+        return (self.keep * (k - 1) + (1 - self.keep) * k) / (self.num_values - 1)
+
+    def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if not np.isin(value, np.arange(ABSENT, self.num_values)).all():
+            raise UnboundedValueError(f"labels must be whole numbers in {ABSENT} … {self.num_values - 1}")
+        labels = value.astype(np.int64)
+        order, true = rng.random((labels.size, self.num_values)), np.flatnonzero(labels >= 0)
+        order[true, labels[true]] = np.where(rng.random(true.size) < self.keep, -1.0, 2.0)  # named first, or last
+        named = np.zeros(order.shape, dtype=np.int16)
+        np.put_along_axis(named, np.argpartition(order, self.size - 1, axis=1)[:, : self.size], 1, axis=1)
+        named[labels == ABSENT] = 0
+        return named
+
+    @property
+    def words(self) -> str:
+        answer = "one label" if self.size == 1 else f"{self.size} labels"
+        drawn = f"randomised response, {answer} of {self.num_values} named, at ε = {self.epsilon:.6g}"
+        return f"{drawn}; a masked label answers at random"
+
+    def _keep(self, size: int) -> float:
+        f, rare = size / self.num_values, math.exp(-self.epsilon)
+        if self.replaces:
+            return f / (f + (1 - f) * rare) * (1 - ROUNDED)
+        most = 1.0 - (1 - f) * rare
+        return (min(most, f * math.exp(self.epsilon)) if self.epsilon < -math.log(f) else most) * (1 - ROUNDED)
+
+    def _overlap(self, size: int) -> float:
+        """Σ over sets of √(P(set | one label)·P(set | another)); 1 where answers tell nothing."""
+        c, k, keep = self.num_values, size, self._keep(size)
+        a, b = keep * c / k, (1 - keep) * c / (c - k)
+        both, one, none = k * (k - 1), 2 * k * (c - k), (c - k) * (c - k - 1)
+        return (both * a + one * math.sqrt(a * b) + none * b) / (c * (c - 1))

@@ -27,7 +27,7 @@ from fedgraph.privacy.accounting import calibrate, selection
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Selected
 from fedgraph.privacy.lines import fewest_lines
-from fedgraph.privacy.mechanisms.masked_response import MaskedResponse
+from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import Rows, sensitivity_l2
 from fedgraph.privacy.settle import client_events, settle

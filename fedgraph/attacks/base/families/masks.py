@@ -14,8 +14,8 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base.families import streams
+from fedgraph.audit import closed_form
 from fedgraph.audit.bench import Case, Claim, sampler
-from fedgraph.audit.closed_form import gaussian
 from fedgraph.federation import client as one_client
 from fedgraph.federation.messages import Job, Masks, cut_into_blocks
 from fedgraph.federation.participation import Attendance
@@ -23,7 +23,7 @@ from fedgraph.federation.secure import client as masked
 from fedgraph.federation.secure import keys, protocol
 from fedgraph.federation.secure import server as unmasking
 from fedgraph.methods.base import gradient_std
-from fedgraph.privacy.accounting import discrete_gaussian
+from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.calibrate import noise_multiplier
 from fedgraph.privacy.events import Composed, Event
 from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
@@ -53,7 +53,7 @@ def cases() -> Iterator[Case]:
 
     def event(multiplier: float, dimension: int, norm: float) -> Event:
         share, _ = gradient_std(multiplier, STEPS, here.facts)
-        return discrete_gaussian.event(STEPS * norm, share, LEAST - 1, dimension, FAILURE)
+        return gaussian.event(STEPS * norm, share, LEAST - 1, dimension, FAILURE)
 
     multiplier = noise_multiplier(lambda m: Composed((event(m, 1, 1.0),)), EPSILON, DELTA)
     relation = f"{Relation.NODE_ZERO_OUT.value}, masked sum"
@@ -71,7 +71,7 @@ def cases() -> Iterator[Case]:
 
     claim = Claim.of(event(multiplier, 1, 1.0), DELTA)
     there, back = release(True), release(False)
-    sound = Case("masked-sum", relation, claim, there, back, gaussian(), runs=RUNS)
+    sound = Case("masked-sum", relation, claim, there, back, closed_form.gaussian(), runs=RUNS)
     yield sound
     for mutant, broken in _breaks().items():
         yield sound.broken(mutant, release(True, broken), release(False, broken))
