@@ -25,25 +25,24 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.documents.settings import Settings
-from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.learning import degree_prior
 from fedgraph.learning.layers import gcn
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.propagation.aggregation import require_simple
 from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Laplace, RandomizedResponse, Unprotected
+from fedgraph.privacy.events import Laplace, RandomizedResponse
 from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, UpperTriangle
-from fedgraph.privacy.mechanisms.noise import Disclose, LaplaceNoise
+from fedgraph.privacy.mechanisms.noise import LaplaceNoise
 from fedgraph.privacy.neighbour_sums import Degrees
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
+from fedgraph.privacy.units import Protection, Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("zhu2023blink", "chatterjee2011random")
 
-IN_CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")
 LITTLE = 4.0  # ε of one list from which answers say more than degrees; 0.9 for degrees below it and 0.1 from it on are what the
 DEGREES_BELOW, DEGREES_ABOVE = 0.9, 0.1  # released code found best for a GCN on Cora (scripts/output/best_hp.json)
 ENDS = 2  # lists and degrees that hold an undirected edge
@@ -103,8 +102,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Answers and degrees of every client; refuses what does not fit into memory, from public numbers alone."""
-    if facts.public.attributes is None or facts.public.graph is not None:
-        raise ScenarioError("blink needs public features and labels: set the task's protocol: transductive")
+    attributes = base.require_attributes("blink", facts)
     if facts.membership.cut_edges_shared:
         raise ScenarioError("blink asks about pairs within a client: write cut_edges: dropped")
     whole_graphs = 3 if params.links == "soft" else 1  # the guessed graph is then as large as all pairs are
@@ -116,27 +114,16 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         )
     split, relation, several = _split(params, budget), Relation.EDGE_UNDIRECTED, facts.sizes.num_clients > 1
     assumed = (
-        Assumption.COUNTS_PUBLIC,
-        Assumption.FEATURES_LABELS_PUBLIC,
-        Assumption.UNTUNED,
-        Assumption.SPLIT_PUBLIC,
+        *base.ATTRIBUTES_PUBLIC,
         *base.setting_assumptions(replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED), relation),
     )
-    return base.Plan(
-        method="blink",
-        params=params,
-        facts=facts,
-        guarantee=Guarantee(
-            Protection(relation, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False
-        ),
-        schedule=base.Schedule(
-            rounds=1,
-            releases=tuple(r for client in range(facts.sizes.num_clients) for r in _releases(params, facts, split, client)),
-            min_clients=1,
-        ),
-        made=Made(facts.public.attributes, split),
-        epsilon_published=(split.of_list if params.links != "none" else 0.0) if budget.private else None,
+    made = Made(attributes, split)
+    published = (split.of_list if params.links != "none" else 0.0) if budget.private else None
+    guarantee = Guarantee(Protection(relation, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False)
+    schedule = base.Schedule(
+        1, tuple(r for client in range(facts.sizes.num_clients) for r in _releases(params, facts, split, client)), 1
     )
+    return base.Plan("blink", params, facts, guarantee, schedule, made, published)
 
 
 def _split(params: Params, budget: base.Budget) -> Split:
@@ -159,7 +146,7 @@ def _releases(params: Params, facts: base.PublicFacts, split: Split, client: int
     n, now = facts.sizes.clients[client], range(1)
     cells, degrees = UpperTriangle(n), Degrees(n)
     if np.isinf(split.answer):
-        return (PlannedRelease("answers", cells, IN_CLEAR, FREE, now, per_round=split.answers, client=client),)
+        return (PlannedRelease("answers", cells, *base.NO_NOISE, now, per_round=split.answers, client=client),)
     flips = EdgeRand(split.answer, n, int(params.memory_gb * 1e9 / BYTES_PER_CELL))
     said = RandomizedResponse(split.answer, 2)
     noise, price = LaplaceNoise(1 / split.degree), Laplace(1 / (ENDS * split.degree))
@@ -230,9 +217,7 @@ def _learnt(plan: Planned, adjacency: sp.csr_array, seed: int) -> np.ndarray:
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on the guessed graph; ``graph`` is not read."""
-    if state.memory.scores is None:
-        raise RuntimeFailure("blink was asked for predictions before any answer was received")
-    return state.memory.scores
+    return base.require_received(plan, state.memory.scores)
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:

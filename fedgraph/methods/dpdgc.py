@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.documents.settings import Settings
-from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
@@ -40,10 +40,10 @@ from fedgraph.methods import base
 from fedgraph.methods.base.node_caps import descent_of
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.events import Event, Gaussian
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, kernel_name, sensitivity_l2
-from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
+from fedgraph.privacy.units import Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("chien2023differentially")
@@ -108,13 +108,12 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """T gradients and one release of rows, priced at 4C and 2."""
-    if facts.public.attributes is None or facts.public.graph is not None:
-        raise ScenarioError("dpdgc needs public features and labels: set the task's protocol: transductive")
+    attributes = base.require_attributes("dpdgc", facts)
     if facts.membership.cut_edges_shared:
         raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
     relation, n, steps = Relation.EDGE_UNDIRECTED, facts.sizes.num_nodes, params.steps
     bounds = (EndsClippedSum(params.clip, n, kernel_name(clipped_gradient_sum)), EndsSimplexRows(n))
-    noised: tuple[tuple[Mechanism, Event], ...] = ((Disclose("no noise was asked for"), Unprotected("no noise")),) * 2
+    noised: tuple[tuple[Mechanism, Event], ...] = (base.NO_NOISE,) * 2
     published, min_clients = None, 1
     if budget.private and steps:
         whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
@@ -132,23 +131,16 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         priced = zip(shares, stds, true, strict=True)
         noised = tuple((GaussianNoise(share), Gaussian(std / change)) for (share, _), std, change in priced)
         published = gaussian.epsilon(math.hypot(math.sqrt(steps) * claimed[0] / stds[0], claimed[1] / stds[1]), budget.delta)
-    assumed = (
-        Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC,
-    )  # fmt: skip
     releases = (
         PlannedRelease("gradient", bounds[0], *noised[0], range(steps)),
         PlannedRelease("rows", bounds[1], *noised[1], range(steps, steps + 1)),
     )
-    return base.Plan(
-        method="dpdgc",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False),
-        schedule=base.Schedule(rounds=steps + 1 if steps else 0, releases=releases if steps else (), min_clients=min_clients),
-        made=Made(facts.public.attributes, Layout((n, facts.sizes.num_classes))),
-        epsilon_published=published if steps else 0.0 if budget.private else None,
-        notes=_notes(params, noised, budget),
-    )
+    made = Made(attributes, Layout((n, facts.sizes.num_classes)))
+    if budget.private and not steps:
+        published = 0.0
+    guarantee = base.guarantee_of(facts, relation, base.ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
+    schedule = base.Schedule(steps + 1 if steps else 0, releases if steps else (), min_clients)
+    return base.Plan("dpdgc", params, facts, guarantee, schedule, made, published, notes=_notes(params, noised, budget))
 
 
 def _notes(params: Params, noised: tuple[tuple[Mechanism, Event], ...], budget: base.Budget) -> tuple[str, ...]:
@@ -223,9 +215,7 @@ def _learnt(plan: Planned, memory: Memory) -> np.ndarray:
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores from what was released; ``graph`` is not read."""
-    if state.memory.scores is None:
-        raise RuntimeFailure("dpdgc was asked for predictions before its rows were released")
-    return state.memory.scores
+    return base.require_received(plan, state.memory.scores)
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:

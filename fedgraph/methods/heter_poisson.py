@@ -29,7 +29,6 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.documents.settings import Settings
-from fedgraph.errors import ScenarioError
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
 from fedgraph.learning.clipping.subgraphs import with_neighbours
 from fedgraph.learning.late import torch
@@ -45,8 +44,8 @@ from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.aggregation_noise import least_multiplier
 from fedgraph.privacy.claims import heter_poisson as published
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, MentionedGaussian, Repeated, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism, SymmetricLaplaceNoise
+from fedgraph.privacy.events import Event, MentionedGaussian, Repeated
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, SymmetricLaplaceNoise
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
@@ -94,12 +93,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One noisy sum a step; one noise multiplier, priced at each client's own size."""
-    if facts.public.graph is None:
-        raise ScenarioError("heter_poisson is tested on a public graph: set the task's protocol: inductive")
+    base.require_test_graph("heter_poisson", facts)
     others = [max(n - 1, 0) if params.cap == "all" else min(params.degree, n) for n in facts.sizes.clients]
     rates = tuple(min(1.0, params.mentions / max(m, 1)) for m in others)
-    mechanism: Mechanism = Disclose("no noise was asked for")
-    events: list[Event] = [Unprotected("no noise")] * len(others)
+    mechanism, free = base.NO_NOISE
+    events = [free] * len(others)
     claimed, min_clients = None, 1
     if budget.private:
         multiplier = _multiplier(params, tuple(zip(rates, others, strict=True)), max(facts.sizes.clients), budget)
@@ -111,32 +109,18 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         heavy = params.noise == "laplace"
         mechanism = SymmetricLaplaceNoise(multiplier * params.clip) if heavy else GaussianNoise(std)
     basis, inputs = directions(params.projection, facts)
-    assumed = [Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.TEST_GRAPH_PUBLIC]
+    promised, limit = (params.degree if params.cap == cap else None for cap in ("promised", "limit"))
+    assumed = base.TESTED_IN_PUBLIC
     if params.cap != "all":
-        enforced = params.cap == "limit"
-        assumed.append(Assumption.DEGREE_LIMIT_ENFORCED if enforced else Assumption.PROMISED_DEGREE)
+        assumed += (Assumption.PROMISED_DEGREE if limit is None else Assumption.DEGREE_LIMIT_ENFORCED,)
     bound = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
-    return base.Plan(
-        method="heter_poisson",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(
-            facts, Relation.NODE_ZERO_OUT, tuple(assumed), budget.delta, per_end=False,
-            promised=params.degree if params.cap == "promised" else None,
-            limit=params.degree if params.cap == "limit" else None,
-        ),
-        schedule=base.Schedule(
-            rounds=params.steps,
-            releases=tuple(
-                PlannedRelease("model", bound, mechanism, event, range(params.steps), client=client)
-                for client, event in enumerate(events)
-            ),
-            min_clients=min_clients,
-        ),
-        made=Made(rates, basis, Layout((2 * inputs, facts.sizes.num_classes))),
-        epsilon_published=claimed,
-        sums=base.Sums(suffice=params.noise == "gaussian"),
-    )  # fmt: skip
+    made = Made(rates, basis, Layout((2 * inputs, facts.sizes.num_classes)))
+    sums = base.Sums(suffice=params.noise == "gaussian")
+    relation, steps = Relation.NODE_ZERO_OUT, range(params.steps)
+    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit)
+    releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
+    schedule = base.Schedule(params.steps, tuple(releases), min_clients)
+    return base.Plan("heter_poisson", params, facts, guarantee, schedule, made, claimed, sums=sums)
 
 
 def _event(params: Params, multiplier: float, rate: float, others: int) -> Event:

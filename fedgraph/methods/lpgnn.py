@@ -24,14 +24,14 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.documents.settings import Settings
-from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.learning.optimisers.noisy_graph import Channel, Correction, train
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import MultiBit, RandomizedResponse, Unprotected
+from fedgraph.privacy.events import MultiBit, RandomizedResponse
 from fedgraph.privacy.mechanisms.local_bits import SampledBits, signs
-from fedgraph.privacy.mechanisms.noise import Disclose, KaryResponse
+from fedgraph.privacy.mechanisms.noise import KaryResponse
 from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.trust import Trust
@@ -41,7 +41,6 @@ from fedgraph.types import Graph, Subgraph
 REFERENCE = base.bibtex("sajadmanesh2021locally")
 
 
-IN_CLEAR = Disclose("no noise was asked for")
 RANDOM_WIDTH = 64  # invented features of the ablation
 
 
@@ -104,9 +103,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
     bound, categories = Box(params.low, params.high), Box(0, facts.sizes.num_classes - 1)
-    in_clear = Unprotected("no noise")
-    of_features = PlannedRelease("features", bound, IN_CLEAR, in_clear, range(1))
-    of_labels = PlannedRelease("labels", categories, IN_CLEAR, in_clear, range(1))
+    of_features = PlannedRelease("features", bound, *base.NO_NOISE, range(1))
+    of_labels = PlannedRelease("labels", categories, *base.NO_NOISE, range(1))
     keep = 1.0
     if budget.private:
         share = params.feature_share if params.features == "encoded" else 0.0
@@ -126,20 +124,14 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         Assumption.UNTUNED,
         *base.derived_assumptions(facts, Relation.NODE_REPLACE, edges_private=False),
     )
-    return base.Plan(
-        method="lpgnn",
-        params=params,
-        facts=facts,
-        guarantee=Guarantee(
-            Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False
-        ),
-        schedule=base.Schedule(
-            rounds=1, releases=(of_features, of_labels) if params.features == "encoded" else (of_labels,), min_clients=1
-        ),
-        made=Made(facts.public.attributes, keep),
-        epsilon_published=budget.epsilon if budget.private else None,
-        notes=("lpgnn protects features and labels of a node and gives its edges away; other rows here protect edges",),
+    made = Made(facts.public.attributes, keep)
+    published = budget.epsilon if budget.private else None
+    notes = ("lpgnn protects features and labels of a node and gives its edges away; other rows here protect edges",)
+    guarantee = Guarantee(
+        Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False
     )
+    schedule = base.Schedule(1, (of_features, of_labels) if params.features == "encoded" else (of_labels,), 1)
+    return base.Plan("lpgnn", params, facts, guarantee, schedule, made, published, notes=notes)
 
 
 def num_bits(params: Params, epsilon: float, num_features: int) -> int:
@@ -206,13 +198,9 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     channel = Channel(plan.facts.sizes.num_classes, plan.made.keep, params.correction, params.label_hops)
     how = Fitting(params.epochs, params.learning_rate, params.weight_decay)
     hops = params.feature_hops
-    return train(graph.adjacency, features, _labels(state), channel, params.hidden, hops, how, rng, shift)
-
-
-def _labels(state: base.State[Memory]) -> np.ndarray:
-    if state.memory.labels is None:
-        raise RuntimeFailure("lpgnn was asked for predictions before any label was received")
-    return state.memory.labels
+    return train(
+        graph.adjacency, features, base.require_received(plan, memory.labels), channel, params.hidden, hops, how, rng, shift
+    )
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray:
@@ -221,7 +209,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     ``graph`` holds version 1's rows. A label is sent as it is with probability p, else as one of the others, and counts
     ln p(c − 1)/(1 − p) for or against. Bits of rows that differ add theirs. Without noise only the signs mean something.
     """
-    received = _labels(state)[units[:, 0]]
+    received = base.require_received(plan, state.memory.labels)[units[:, 0]]
     keep, c = plan.made.keep, plan.facts.sizes.num_classes
     size = math.log(keep * (c - 1) / (1 - keep)) if keep < 1 else 1.0
     found = size * ((received == units[:, 2]).astype(float) - (received == units[:, 1]))

@@ -35,8 +35,7 @@ from fedgraph.learning.optimisers.descents import poisson_mask
 from fedgraph.methods import base
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
@@ -90,8 +89,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if public is None:
         raise ScenarioError("privgnn labels a public graph: set the task's protocol: inductive")
     relation, delta2 = Relation.NODE_ZERO_OUT, sensitivity_l2(ONE_ANSWER, Relation.NODE_ZERO_OUT)
-    mechanism: Mechanism = Disclose("no noise was asked for")
-    event: Event = Unprotected("no noise")
+    mechanism, event = base.NO_NOISE
     queries, published, min_clients = min(params.queries, public.num_nodes), None, 1
     if budget.private:
         pipeline = aggregation_noise.NodePipeline(queries, params.sampling_rate, hops=0, replaced=False)
@@ -102,19 +100,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         mechanism, event = GaussianNoise(std), pipeline.gradient_event(multiplier)
         published = aggregation_noise.claimed(pipeline, multiplier * delta2, 1.0, budget.delta)
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *base.public_assumptions(facts))
-    return base.Plan(
-        method="privgnn",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False),
-        schedule=base.Schedule(
-            rounds=queries,
-            releases=(PlannedRelease("answer", ONE_ANSWER, mechanism, event, range(queries)),),
-            min_clients=min_clients,
-        ),
-        made=Made(public, unit_rows(public.features)),
-        epsilon_published=published,
-    )
+    made = Made(public, unit_rows(public.features))
+    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False)
+    schedule = base.Schedule(queries, (PlannedRelease("answer", ONE_ANSWER, mechanism, event, range(queries)),), min_clients)
+    return base.Plan("privgnn", params, facts, guarantee, schedule, made, published)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:

@@ -14,19 +14,18 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.documents.settings import Settings
-from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.learning.layers import gcn, graphsage
 from fedgraph.learning.optimisers.public_training import Fitting
 from fedgraph.learning.propagation.aggregation import require_simple
 from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, PureDP, RandomizedResponse, Unprotected
+from fedgraph.privacy.events import PureDP, RandomizedResponse
 from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, LapGraph, UpperTriangle
-from fedgraph.privacy.mechanisms.noise import Disclose, Mechanism
 from fedgraph.privacy.settle import Guarantee as Guarantee
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
 from fedgraph.privacy.units import Protection as Protection
+from fedgraph.privacy.units import Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
 
@@ -84,40 +83,23 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
-    if facts.public.attributes is None or facts.public.graph is not None:
-        raise ScenarioError("sage_edge needs public features and labels: set the task's protocol: transductive")
+    made = Made(base.require_attributes("sage_edge", facts))
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         raise ScenarioError(
             "sage_edge sends lists of edges, which secure aggregation cannot add up; "
             "use trust: curator or own-client, or method: gap_edge"
         )
-    assumed = (
-        Assumption.COUNTS_PUBLIC,
-        Assumption.FEATURES_LABELS_PUBLIC,
-        Assumption.UNTUNED,
-        Assumption.SPLIT_PUBLIC,
-    )
-    return base.Plan(
-        method="sage_edge",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(facts, params.protects, assumed, budget.delta, per_end=False),
-        schedule=base.Schedule(
-            rounds=1,
-            releases=tuple(_release(params, facts, budget, number) for number in range(facts.sizes.num_clients)),
-            min_clients=1,
-        ),
-        made=Made(facts.public.attributes),
-        epsilon_published=budget.epsilon if budget.private else None,
-    )
+    published = budget.epsilon if budget.private else None
+    guarantee = base.guarantee_of(facts, params.protects, base.ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
+    schedule = base.Schedule(1, tuple(_release(params, facts, budget, number) for number in range(facts.sizes.num_clients)), 1)
+    return base.Plan("sage_edge", params, facts, guarantee, schedule, made, published)
 
 
 def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, client: int) -> PlannedRelease:
     size, smaller = facts.sizes.clients[client], None
     if facts.membership.cut_edges_shared:
         size, smaller = facts.sizes.num_nodes, tuple(int(node) for node in facts.membership.nodes[client])
-    mechanism: Mechanism = Disclose("no noise was asked for")
-    event: Event = Unprotected("no noise")
+    mechanism, event = base.NO_NOISE
     most = int(params.memory_gb * 1e9 / BYTES_PER_CELL)
     if budget.private and params.adjacency == "edgerand":
         mechanism, event = EdgeRand(budget.epsilon, size, most, smaller), RandomizedResponse(budget.epsilon, 2)
@@ -176,9 +158,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on the noisy graph; ``graph`` is not read."""
-    if state.memory.scores is None:
-        raise RuntimeFailure("sage_edge was asked for predictions before any edge was received")
-    return state.memory.scores
+    return base.require_received(plan, state.memory.scores)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(

@@ -22,7 +22,9 @@ graph, so *central or federated* is a word in a scenario, not a second code path
 
 from fedgraph.methods.base import noisy_hops as noisy_hops
 from fedgraph.methods.base import seen as seen
+from fedgraph.methods.base.facts import ATTRIBUTES_PUBLIC as ATTRIBUTES_PUBLIC
 from fedgraph.methods.base.facts import NOTHING_DERIVED as NOTHING_DERIVED
+from fedgraph.methods.base.facts import TESTED_IN_PUBLIC as TESTED_IN_PUBLIC
 from fedgraph.methods.base.facts import AttendanceRule as AttendanceRule
 from fedgraph.methods.base.facts import Budget as Budget
 from fedgraph.methods.base.facts import Calibration as Calibration
@@ -36,12 +38,15 @@ from fedgraph.methods.base.facts import Sizes as Sizes
 from fedgraph.methods.base.facts import derived_assumptions as derived_assumptions
 from fedgraph.methods.base.facts import guarantee_of as guarantee_of
 from fedgraph.methods.base.facts import public_assumptions as public_assumptions
+from fedgraph.methods.base.facts import require_attributes as require_attributes
+from fedgraph.methods.base.facts import require_test_graph as require_test_graph
 from fedgraph.methods.base.facts import setting_assumptions as setting_assumptions
 from fedgraph.methods.base.offers import Draft as Draft
 from fedgraph.methods.base.offers import Offers as Offers
 from fedgraph.methods.base.offers import Reads as Reads
 from fedgraph.methods.base.offers import Situation as Situation
 from fedgraph.methods.base.offers import bibtex as bibtex
+from fedgraph.methods.base.plan import NO_NOISE as NO_NOISE
 from fedgraph.methods.base.plan import Inbox as Inbox
 from fedgraph.methods.base.plan import Model as Model
 from fedgraph.methods.base.plan import Plan as Plan
@@ -54,3 +59,4 @@ from fedgraph.methods.base.plan import Watch as Watch
 from fedgraph.methods.base.plan import block_path as block_path
 from fedgraph.methods.base.plan import client_path as client_path
 from fedgraph.methods.base.plan import gradient_std as gradient_std
+from fedgraph.methods.base.plan import require_received as require_received

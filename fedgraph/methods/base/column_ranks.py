@@ -15,12 +15,12 @@ import scipy.sparse as sp
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base.facts import Budget, PublicFacts
 from fedgraph.methods.base.offers import Offers
-from fedgraph.methods.base.plan import Inbox, Model, Plan, Schedule, Sent, State, Streams, Sums, gradient_std
+from fedgraph.methods.base.plan import NO_NOISE, Inbox, Model, Plan, Schedule, Sent, State, Streams, Sums, gradient_std
 from fedgraph.privacy import private_counts
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.events import Gaussian, Unprotected
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
 from fedgraph.privacy.private_counts import BINS, ColumnCounts
 from fedgraph.types import Columns, Graph, Subgraph
@@ -126,8 +126,7 @@ def _with(made: Plan, facts: PublicFacts, columns: Columns, multiplier: float | 
     bound = ColumnCounts(columns.places.size, facts.sizes.num_nodes, pooled)
     names = columns.called
     if multiplier is None:
-        mechanism: Mechanism = Disclose("no noise was asked for")
-        event: Event = Unprotected("no noise")
+        mechanism, event = NO_NOISE
         said = (f"Numbers of {names} became their ranks, which were counted without noise.",)
     else:
         std, _ = gradient_std(multiplier, private_counts.column_sensitivity(bound, made.guarantee.protection.relation), facts)

@@ -7,13 +7,17 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.errors import PrivacyError
+from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.types import Columns, Graph
 
 Calibration = Literal["published", "provable", "none"]
 CutEdges = Literal["dropped", "protected", "generated"]
+
+# What plans assume: where features and labels are public, and where a public graph is predicted for.
+ATTRIBUTES_PUBLIC: tuple[Assumption, ...] = ATTRIBUTES_PUBLIC
+TESTED_IN_PUBLIC: tuple[Assumption, ...] = TESTED_IN_PUBLIC
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,20 @@ class Budget:
     @property
     def private(self) -> bool:
         return math.isfinite(self.epsilon)
+
+
+def require_attributes(method: str, facts: PublicFacts) -> Graph:
+    """Public features and labels of the nodes that are trained on and asked; ``ScenarioError`` where they are not public."""
+    if facts.public.attributes is None or facts.public.graph is not None:
+        raise ScenarioError(f"{method} needs public features and labels: set the task's protocol: transductive")
+    return facts.public.attributes
+
+
+def require_test_graph(method: str, facts: PublicFacts) -> Graph:
+    """The public graph that is predicted for; ``ScenarioError`` where there is none."""
+    if facts.public.graph is None:
+        raise ScenarioError(f"{method} is tested on a public graph: set the task's protocol: inductive")
+    return facts.public.graph
 
 
 def public_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:

@@ -40,13 +40,7 @@ class Method(Protocol):
     def start(self, plan: Plan, rng: np.random.Generator) -> State: ...
     def prepare(self, plan: Plan, subgraph: Subgraph) -> Any: ...
     def client(
-        self,
-        plan: Plan,
-        work: Any,
-        model: Mapping[str, np.ndarray],
-        round_: int,
-        streams: Streams,
-        desk: Desk,
+        self, plan: Plan, work: Any, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
     ) -> dict[str, Released]: ...
     def server(self, plan: Plan, state: State, inbox: Inbox) -> State: ...
 

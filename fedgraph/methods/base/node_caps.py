@@ -19,20 +19,19 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
-from fedgraph.errors import ScenarioError
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, device, unit_rows
 from fedgraph.learning.optimisers.descents import Descent
 from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
 from fedgraph.learning.sampling import bounded, require_limit, weighted
 from fedgraph.learning.views import ProjectedRows, coordinates, public_basis
-from fedgraph.methods.base.facts import Budget, PublicFacts, guarantee_of
-from fedgraph.methods.base.plan import Plan, Schedule, Streams, Sums, gradient_std
+from fedgraph.methods.base.facts import TESTED_IN_PUBLIC, Budget, PublicFacts, guarantee_of, require_test_graph
+from fedgraph.methods.base.plan import NO_NOISE, Plan, Schedule, Streams, Sums, gradient_std
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.events import Event, Gaussian
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import DegreeCap, NeighbourSums
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Assumption, Relation
@@ -56,8 +55,7 @@ class CapSettings(Settings):
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     hops: int = Field(2, ge=0, description="aggregations K")
     cap: Literal["auto", "log", "limit", "promised"] = Field(
-        "auto",
-        description="what bounds a node's share of a hop; auto: log where noise is provable, promised where published",
+        "auto", description="what bounds a node's share of a hop; auto: log where noise is provable, promised where published"
     )
     knee: int = Field(1, ge=1, description="degree up to which the log cap weighs every edge 1")
     limit: int | None = Field(None, ge=1, description="neighbours that the platform allows (cap: limit)")
@@ -228,7 +226,7 @@ def _noise(params: CapSettings, facts: PublicFacts, budget: Budget, capped: Caps
     """Noise of ``total`` rounds of gradients and of all hops that costs at most the budget."""
     changes = capped.sensitivities(params)
     if not budget.private:
-        clear = Disclose("no noise was asked for"), Unprotected("no noise")
+        clear = NO_NOISE
         return _Noise(clear, [clear] * len(changes))
     pipeline = aggregation_noise.NodePipeline(total, params.sampling_rate, params.hops, params.protects.replaces)
     claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation
@@ -261,8 +259,7 @@ def plan_capped_hops(
     Raises:
         ScenarioError: there is no public graph to answer for.
     """
-    if facts.public.graph is None:
-        raise ScenarioError(f"{method} is tested on a public graph: set the task's protocol: inductive")
+    require_test_graph(method, facts)
     relation, total = params.protects, sum(map(len, gradients.values()))
     capped = caps_of(params, facts, budget)
     noise = _noise(params, facts, budget, capped, total)
@@ -276,29 +273,8 @@ def plan_capped_hops(
             PlannedRelease(h.path, sums, mechanism, event, range(h.round, h.round + 1), per_round=h.count, client=whose)
             for h in hops
         ]
-    assumed = (
-        Assumption.COUNTS_PUBLIC,
-        Assumption.UNTUNED,
-        Assumption.SPLIT_PUBLIC,
-        Assumption.TEST_GRAPH_PUBLIC,
-        *capped.assumptions,
-    )
-    return Plan(
-        method=method,
-        params=params,
-        facts=facts,
-        guarantee=guarantee_of(
-            facts,
-            relation,
-            assumed,
-            budget.delta,
-            per_end=False,
-            promised=capped.promised if params.hops else None,
-            limit=capped.limit,
-        ),
-        schedule=Schedule(rounds=total, releases=tuple(releases), min_clients=noise.min_clients),
-        made=make(capped),
-        epsilon_published=noise.published,
-        sums=Sums(suffice=True),
-        notes=(*capped.notes, dispute) if params.hops else (),
-    )
+    assumed, degree = (*TESTED_IN_PUBLIC, *capped.assumptions), capped.promised if params.hops else None
+    notes = (*capped.notes, dispute) if params.hops else ()
+    guarantee = guarantee_of(facts, relation, assumed, budget.delta, per_end=False, promised=degree, limit=capped.limit)
+    schedule = Schedule(total, tuple(releases), noise.min_clients)
+    return Plan(method, params, facts, guarantee, schedule, make(capped), noise.published, sums=Sums(suffice=True), notes=notes)

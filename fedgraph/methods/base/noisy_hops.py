@@ -19,13 +19,13 @@ from pydantic import Field
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut, with_stand_ins
-from fedgraph.methods.base.facts import Budget, PublicFacts, guarantee_of
-from fedgraph.methods.base.plan import Inbox, Model, Plan, Schedule, Sent, State, Streams, Sums, gradient_std
+from fedgraph.methods.base.facts import ATTRIBUTES_PUBLIC, Budget, PublicFacts, guarantee_of
+from fedgraph.methods.base.plan import NO_NOISE, Inbox, Model, Plan, Schedule, Sent, State, Streams, Sums, gradient_std
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.types import Graph, Subgraph
@@ -83,14 +83,10 @@ def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, 
     if facts.membership.cut_edges_shared and params.protects is not Relation.EDGE_UNDIRECTED:
         raise ScenarioError("edges between clients change a row at either end: relation edge-undirected, or cut_edges: dropped")
     assumed = (
-        Assumption.COUNTS_PUBLIC,
-        Assumption.FEATURES_LABELS_PUBLIC,
-        Assumption.UNTUNED,
-        Assumption.SPLIT_PUBLIC,
+        *ATTRIBUTES_PUBLIC,
         *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()),
     )
-    mechanism: Mechanism = Disclose("no noise was asked for")
-    event: Event = Unprotected("no noise")
+    mechanism, event = NO_NOISE
     published, min_clients = None, 1
     if budget.private and params.hops:
         delta2 = neighbour_sums.sensitivity(params.protects)

@@ -10,19 +10,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Generic, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 import numpy as np
 from typing_extensions import TypeVar
 
 from fedgraph import seeds
-from fedgraph.errors import PrivacyError
+from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.methods.base.facts import ClearFacts, PublicFacts
 from fedgraph.privacy import priced_noise
 from fedgraph.privacy.accounting.accountant import Price
 from fedgraph.privacy.desk import PlannedRelease, Released, declared
 from fedgraph.privacy.events import Event, Unprotected
 from fedgraph.privacy.mechanisms.integer_shares import IntegerShare
+from fedgraph.privacy.mechanisms.noise import Disclose, Mechanism
 from fedgraph.privacy.settle import Guarantee, amplified, price_of
 from fedgraph.privacy.units import Unit, Viewer
 
@@ -230,6 +231,17 @@ class Plan(Generic[P, M]):
     def provable(self, path: str | None = None) -> Price:
         """The worst unit's provable price, of everything or of one path, where the data keep every promise."""
         return price_of(self.guarantee, self.schedule.releases, path)
+
+
+NO_NOISE: tuple[Mechanism, Event] = Disclose("no noise was asked for"), Unprotected("no noise")
+R = TypeVar("R")
+
+
+def require_received(plan: Plan[Any, Any], found: R | None) -> R:
+    """What the last round left at the server; ``RuntimeFailure`` where predictions are asked for before it."""
+    if found is None:
+        raise RuntimeFailure(f"{plan.method} was asked for predictions before its last round")
+    return found
 
 
 def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts) -> tuple[float, int]:

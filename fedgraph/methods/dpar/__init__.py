@@ -87,35 +87,14 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         published = noise_of.published_epsilon(sizes, found, budget.delta)
         notes += [*found.notes, *planned.weakness(params, sizes, found.sgd)]
     training, min_clients = planned.planned_training(params, facts, sizes, found, private)
-    assumed: tuple[Assumption, ...] = (
-        Assumption.COUNTS_PUBLIC,
-        Assumption.UNTUNED,
-        Assumption.SPLIT_PUBLIC,
-        Assumption.TEST_GRAPH_PUBLIC,
-    )
-    assumed += (Assumption.SAMPLE_SECRET,) if sizes.amplified < 1 else ()
-    return base.Plan(
-        method="dpar",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(
-            facts,
-            relation,
-            assumed,
-            budget.delta,
-            per_end=False,
-            sampled_once=sizes.amplified if private and sizes.amplified < 1 else None,
-        ),
-        schedule=base.Schedule(
-            rounds=sizes.rounds,
-            releases=(*planned.neighbour_releases(params, sizes, found, private), training),
-            min_clients=min_clients,
-        ),
-        made=Made(Layout((facts.sizes.num_features, params.hidden, facts.sizes.num_classes)), sizes, found),
-        epsilon_published=published,
-        sums=base.Sums(suffice=True, additive=_sums_over_unions(params, sizes)),
-        notes=tuple(notes),
-    )
+    sampled = sizes.amplified if sizes.amplified < 1 else None
+    assumed = base.TESTED_IN_PUBLIC if sampled is None else (*base.TESTED_IN_PUBLIC, Assumption.SAMPLE_SECRET)
+    made = Made(Layout((facts.sizes.num_features, params.hidden, facts.sizes.num_classes)), sizes, found)
+    sums = base.Sums(suffice=True, additive=_sums_over_unions(params, sizes))
+    sampled = sampled if private else None
+    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False, sampled_once=sampled)
+    schedule = base.Schedule(sizes.rounds, (*planned.neighbour_releases(params, sizes, found, private), training), min_clients)
+    return base.Plan("dpar", params, facts, guarantee, schedule, made, published, sums=sums, notes=tuple(notes))
 
 
 def _sums_over_unions(params: Params, sizes: noise_of.Sizes) -> bool:

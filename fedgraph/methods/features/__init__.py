@@ -16,9 +16,9 @@ The settings follow from the public signal-to-noise number n·μ (nodes × Gauss
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,30 +32,14 @@ from fedgraph.learning.layers.models import logits
 from fedgraph.learning.propagation.mean_field import coupled_field, doubt, look_alikes, mean_field
 from fedgraph.learning.propagation.walks import personalised_pagerank
 from fedgraph.learning.views import ProjectedRows, coordinates
-from fedgraph.methods.base import (
-    Budget,
-    Draft,
-    Inbox,
-    Offers,
-    Plan,
-    PublicFacts,
-    Reads,
-    Schedule,
-    Situation,
-    State,
-    Streams,
-    Sums,
-    gradient_std,
-    guarantee_of,
-    public_assumptions,
-)
+from fedgraph.methods import base
 from fedgraph.methods.features.evidence import GradientSums, evidence_of_rounds, reads_rounds
 from fedgraph.methods.features.learner import Made, Memory, learner, update_signal
 from fedgraph.methods.features.learner import Params as Params
 from fedgraph.privacy.accounting import calibrate, gaussian
-from fedgraph.privacy.desk import Desk, PlannedRelease, Released
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.desk import Desk, PlannedRelease
+from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
@@ -79,60 +63,51 @@ class Work:
     labels: torch.Tensor
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise, steps and directions from public numbers and the budget alone."""
     relation = Relation(params.relation)
     strength = update_signal(facts, _total_mu(budget), relation)
     made = learner(params, facts, strength, budget.private)
     steps, bound = made.steps, ClippedSum(made.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
-    mechanism: Mechanism = Disclose("no noise was asked for")
-    event: Event = Unprotected("no noise")
+    mechanism, event = base.NO_NOISE
     min_clients, published = 1, None
     if budget.private:
         multiplier = math.sqrt(steps) / _total_mu(budget)
         if budget.calibrated_by != "published":
             multiplier = calibrate.gaussian_multiplier(steps, budget.epsilon, budget.delta)
-        std, min_clients = gradient_std(multiplier, sensitivity_l2(bound, relation), facts)
+        std, min_clients = base.gradient_std(multiplier, sensitivity_l2(bound, relation), facts)
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
         published = gaussian.moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
-    return Plan(
-        method="features",
-        params=params,
-        facts=facts,
-        guarantee=guarantee_of(facts, relation, (*ASSUMED, *public_assumptions(facts)), budget.delta, per_end=False),
-        schedule=Schedule(
-            rounds=steps, releases=(PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients=min_clients
-        ),
-        made=made,
-        epsilon_published=published,
-        sums=Sums(additive=True),
-    )
+    guarantee = base.guarantee_of(facts, relation, (*ASSUMED, *base.public_assumptions(facts)), budget.delta, per_end=False)
+    schedule = base.Schedule(steps, (PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients)
+    return base.Plan("features", params, facts, guarantee, schedule, made, published, sums=base.Sums(additive=True))
 
 
-def num_sent(plan: Plan[Params, Made]) -> int:
+def num_sent(plan: Planned) -> int:
     """Numbers in one message."""
     return plan.made.layout.num_parameters
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     vector = plan.made.layout.start(rng)
-    return State({"parameters": vector}, Memory(0 * vector, vector))
+    return base.State({"parameters": vector}, Memory(0 * vector, vector))
 
 
-def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     return Work(_inputs(plan, subgraph.graph), torch.tensor(subgraph.graph.labels, device=device()))
 
 
-def client(
-    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """The noisy sum of this client's clipped gradients at the current parameters."""
     made = plan.made
     exact = partial(clipped_gradient_sum, made.layout, model["parameters"], work.x, work.labels, made.clip)
     return {"gradient": desk.release("model", exact)}
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """One step on the mean over the public number of nodes: damped Newton, or momentum and averaged iterates."""
     gradient = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
     if plan.facts.attendance.words:  # the sum of a sample of clients, of which each was as likely as any other, stands for all
@@ -141,17 +116,17 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
     if made.curvature is not None:
         step = (made.curvature @ gradient.reshape(made.curvature.shape[0], -1)).reshape(-1)
         after = before - np.float32(made.learning_rate) * step
-        return State({"parameters": after}, Memory(state.memory.velocity, after))
+        return base.State({"parameters": after}, Memory(state.memory.velocity, after))
     velocity = plan.params.momentum * state.memory.velocity + gradient
     after = before - np.float32(made.learning_rate) * velocity
     if inbox.round < plan.schedule.rounds - max(1, round(plan.params.averaged * plan.schedule.rounds)):
-        return State({"parameters": after}, Memory(velocity, after))
+        return base.State({"parameters": after}, Memory(velocity, after))
     count, average = state.memory.count + 1, state.memory.average
     average = after if count == 1 else average + (after - average) / np.float32(count)
-    return State({"parameters": after}, Memory(velocity, average, count))
+    return base.State({"parameters": after}, Memory(velocity, average, count))
 
 
-def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] class probabilities. On a public graph they spread over its edges and among nodes with like features; where the
     test nodes are private, each row is answered from itself alone."""
     params, basis = plan.params, plan.made.basis
@@ -170,42 +145,44 @@ def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.
     return mean_field(scores, [(params.coupling * doubt(scores), graph.adjacency), *alike], params.propagation_steps)
 
 
-def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
+def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     own = own_models.tuned(plan.made.layout, state.memory.average, _inputs(plan, graph), graph.labels, rng)
     return replace(state, memory=replace(state.memory, average=own))
 
 
-def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """What every round's messages say of each unit, where the viewer sees them (``evidence``)."""
     return evidence_of_rounds(plan, state, graph, units, partial(_inputs, plan))
 
 
-def _total_mu(budget: Budget) -> float:
+def _total_mu(budget: base.Budget) -> float:
     if budget.calibrated_by == "published" and budget.private:
         return gaussian.moments_mu(budget.epsilon, budget.delta)
     return 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) if budget.private else math.inf
 
 
-def _inputs(plan: Plan[Params, Made], graph: Graph) -> FeatureMatrix:
+def _inputs(plan: Planned, graph: Graph) -> FeatureMatrix:
     basis, pairs = plan.made.basis, plan.made.pairs
     if basis is None:
         return FeatureMatrix(unit_rows(graph.features))
     return ProjectedRows(coordinates(graph.features, basis) if pairs is None else pairs.rows(graph.features))
 
 
-OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="classifier",
     units=(Unit.NODE,),
-    reads=lambda plan: Reads.PUBLIC_GRAPH if plan.facts.public.name == "test-graph" else Reads.OWN_ROW,
-    situations=(Situation("inductive", settings={"steps": 5}), Situation("asking", settings={"steps": 5})),
+    reads=lambda plan: base.Reads.PUBLIC_GRAPH if plan.facts.public.name == "test-graph" else base.Reads.OWN_ROW,
+    situations=(base.Situation("inductive", settings={"steps": 5}), base.Situation("asking", settings={"steps": 5})),
     any_broadcast=True,  # each row is clipped at whatever parameters are sent
     private_test_nodes=True,
     partial_rounds=True,
     answers_every_round=True,
     drafts=(
-        Draft("graph", "node", {"label": "Features"}, "each node's own row; edges only where they are public", edgeless=True),
-        Draft("federation", "node", {"label": "Features"}, "each node's own row", quick={"steps": 40}),
+        base.Draft(
+            "graph", "node", {"label": "Features"}, "each node's own row; edges only where they are public", edgeless=True
+        ),
+        base.Draft("federation", "node", {"label": "Features"}, "each node's own row", quick={"steps": 40}),
     ),
     num_sent=num_sent,
     tuned=tuned,

@@ -57,8 +57,7 @@ class Params(Settings):
         "auto", description="along test edges: auto, as predictions at both ends go together; or attraction × mean doubt"
     )
     likeness: NonNegativeFloat | Literal["auto"] = Field(
-        "auto",
-        description="log-odds of the ten test nodes of most similar features (auto: 0.5, or 1 below s = 768)",
+        "auto", description="log-odds of the ten test nodes of most similar features (auto: 0.5, or 1 below s = 768)"
     )
     alpha: float = Field(0.6, gt=0, le=1, description="teleport probability (pagerank)")
 

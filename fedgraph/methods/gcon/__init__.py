@@ -90,17 +90,13 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         *((Assumption.OWN_EDGES_KNOWN,) if own_edges else (Assumption.TEST_GRAPH_PUBLIC,)),
     )
     reads_edges = trained and claim.psi(params.steps, params.restart, params.cap) > 0
-    return base.Plan(
-        method="gcon",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(
-            facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=facts.membership.cut_edges_shared
-        ),
-        schedule=base.Schedule(rounds=int(trained), releases=releases, min_clients=1),
-        made=Made(facts.public.attributes, own_edges, facts.public.graph is None),
-        epsilon_published=(budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None,
+    made = Made(facts.public.attributes, own_edges, facts.public.graph is None)
+    published = (budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None
+    guarantee = base.guarantee_of(
+        facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=facts.membership.cut_edges_shared
     )
+    schedule = base.Schedule(int(trained), releases, 1)
+    return base.Plan("gcon", params, facts, guarantee, schedule, made, published)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -183,12 +179,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 
 
 def _scores(
-    plan: Planned,
-    rows: np.ndarray,
-    known: Graph,
-    theta: np.ndarray,
-    mechanism: ObjectivePerturbation,
-    pairs: np.ndarray,
+    plan: Planned, rows: np.ndarray, known: Graph, theta: np.ndarray, mechanism: ObjectivePerturbation, pairs: np.ndarray
 ) -> np.ndarray:
     """One client's pairs (own row numbers). known: its graph without them; labels of training nodes are public."""
     labelled = np.flatnonzero(known.labels >= 0)

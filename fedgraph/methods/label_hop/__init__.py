@@ -21,9 +21,9 @@ One hop only: a second message would depend on its sender's edges, and so on eve
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,23 +37,7 @@ from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.optimisers.descents import Descended, Descent
 from fedgraph.learning.propagation.mean_field import coupled_field, doubt
 from fedgraph.learning.propagation.meetings import Answering, Reading, matching_numbers, read, votes
-from fedgraph.methods.base import (
-    Budget,
-    Draft,
-    Inbox,
-    Offers,
-    Plan,
-    PublicFacts,
-    Reads,
-    Schedule,
-    Situation,
-    State,
-    Streams,
-    Sums,
-    gradient_std,
-    guarantee_of,
-    public_assumptions,
-)
+from fedgraph.methods import base
 from fedgraph.methods.label_hop.budget import Training, answering, answers_worth_it, split
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.methods.label_hop.releases import Made, planned
@@ -97,7 +81,10 @@ class Memory:
     hop: bool = True
 
 
-def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Made]:
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone."""
     parts = split(params, facts, budget)
     made = Made(
@@ -106,41 +93,33 @@ def plan(params: Params, facts: PublicFacts, budget: Budget) -> Plan[Params, Mad
     releases = planned(params, facts, made)
     asks = (Assumption.ANSWERS_PRIVATE,) if facts.public.asking.size else ()
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks)
-    _, min_clients = gradient_std(1.0, 1.0, facts)
-    return Plan(
-        method="label_hop",
-        params=params,
-        facts=facts,
-        guarantee=guarantee_of(facts, params.protects, (*assumed, *public_assumptions(facts)), budget.delta, per_end=False),
-        schedule=Schedule(
-            rounds=max(release.rounds[-1] for release in releases) + 1,
-            releases=releases,
-            min_clients=min_clients if budget.private else 1,
-        ),
-        made=made,
-        sums=Sums(suffice=True),
+    _, min_clients = base.gradient_std(1.0, 1.0, facts)
+    guarantee = base.guarantee_of(
+        facts, params.protects, (*assumed, *base.public_assumptions(facts)), budget.delta, per_end=False
     )
+    schedule = base.Schedule(
+        max(release.rounds[-1] for release in releases) + 1, releases, min_clients if budget.private else 1
+    )
+    return base.Plan("label_hop", params, facts, guarantee, schedule, made, sums=base.Sums(suffice=True))
 
 
-def start(plan: Plan[Params, Made], rng: np.random.Generator) -> State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     descent = _descent(plan, plan.made.training(True)[2]).start(plan.made.layout.start(rng))
     return _state(Memory(descent))
 
 
-def _state(memory: Memory) -> State[Memory]:
-    return State({"parameters": memory.descent.parameters, "hop": np.array([memory.hop])}, memory)
+def _state(memory: Memory) -> base.State[Memory]:
+    return base.State({"parameters": memory.descent.parameters, "hop": np.array([memory.hop])}, memory)
 
 
-def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     graph, nodes = subgraph.graph, subgraph.nodes
     said = np.where(np.isin(nodes, plan.facts.public.asking), ABSENT, graph.labels)
     x = FeatureMatrix(unit_rows(graph.features))
     return Work(x, torch.tensor(graph.labels, device=device()), said, nodes, graph.adjacency)
 
 
-def client(
-    plan: Plan[Params, Made], work: Work, model: Mapping[str, np.ndarray], round_: int, streams: Streams, desk: Desk
-) -> dict[str, Released]:
+def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """Meetings; answers where they are asked for; then noisy gradient sums at the current parameters."""
     made, facts, hop = plan.made, plan.facts, bool(model["hop"][0])
     path, first, training = made.training(hop)
@@ -158,7 +137,7 @@ def client(
     return sent
 
 
-def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> State[Memory]:
+def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Keep what was measured and answered, and choose; then one step on the mean over the public number of training nodes."""
     memory, made = state.memory, plan.made
     if "meetings" in inbox.sums:
@@ -175,7 +154,7 @@ def server(plan: Plan[Params, Made], state: State[Memory], inbox: Inbox) -> Stat
     return _state(memory)
 
 
-def _answers(plan: Plan[Params, Made], inbox: Inbox) -> np.ndarray:
+def _answers(plan: Planned, inbox: base.Inbox) -> np.ndarray:
     """[num_nodes, c]: 1 where a class was named. Labels in clear come as −2 + … + −2 + k of K clients."""
     total = np.asarray(inbox.sums["labels"])
     if not math.isinf(plan.made.parts.labels):
@@ -184,7 +163,7 @@ def _answers(plan: Plan[Params, Made], inbox: Inbox) -> np.ndarray:
     return np.asarray(labels[:, None] == np.arange(plan.facts.sizes.num_classes), dtype=np.int16)
 
 
-def predict(plan: Plan[Params, Made], state: State[Memory], graph: Graph) -> np.ndarray:
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] class probabilities. Nodes that ask: own row and the answers of own neighbours. A public graph: spread over it."""
     memory, facts = state.memory, plan.facts
     if not plan.params.rows and memory.answers is not None:
@@ -205,14 +184,14 @@ def _of_all(answers: np.ndarray, graph: Graph) -> np.ndarray:
     return np.pad(answers, ((0, graph.num_nodes - len(answers)), (0, 0)))
 
 
-def tuned(plan: Plan[Params, Made], state: State[Memory], graph: Graph, rng: np.random.Generator) -> State[Memory]:
+def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the rows' weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     descent, x = state.memory.descent, FeatureMatrix(unit_rows(graph.features))
     own = own_models.tuned(plan.made.layout, descent.average, x, graph.labels, rng)
     return replace(state, memory=replace(state.memory, descent=replace(descent, average=own)))
 
 
-def _score_noise(plan: Plan[Params, Made], hop: bool) -> float:
+def _score_noise(plan: Planned, hop: bool) -> float:
     """Standard deviation that noise alone gives a score of a unit row; scores are made less sure by it (MacKay 1992, eq. 9)."""
     path, _, training = plan.made.training(hop)
     noise = next(r.mechanism for r in plan.schedule.releases if r.path == path)
@@ -221,11 +200,11 @@ def _score_noise(plan: Plan[Params, Made], hop: bool) -> float:
     return _descent(plan, training).gain() * noise.std * math.sqrt(2 * plan.facts.sizes.num_clients) / plan.facts.num_train
 
 
-def _answering(plan: Plan[Params, Made]) -> Answering:
+def _answering(plan: Planned) -> Answering:
     return answering(plan.made.parts.labels, plan.facts.sizes.num_classes, plan.params.protects.replaces)
 
 
-def _reading(plan: Plan[Params, Made], memory: Memory) -> Reading:
+def _reading(plan: Planned, memory: Memory) -> Reading:
     """How classes meet, as was measured; all of it post-processing."""
     facts, noise = plan.facts, next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
     std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
@@ -233,11 +212,11 @@ def _reading(plan: Plan[Params, Made], memory: Memory) -> Reading:
     return read(np.zeros(counted.length) if memory.meetings is None else memory.meetings, std, counted, facts.num_train)
 
 
-def _descent(plan: Plan[Params, Made], training: Training) -> Descent:
+def _descent(plan: Planned, training: Training) -> Descent:
     return Descent(training.rate, plan.params.momentum, training.steps, plan.params.averaged)
 
 
-def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """Per unit (node, label in version 0, label in version 1): what its answer says, 1 or −1 where it is one of them."""
     if state.memory.answers is None:
         return None
@@ -245,22 +224,24 @@ def evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units
     return np.asarray(named[node, after].astype(float) - named[node, before])
 
 
-def reads(plan: Plan[Params, Made]) -> Reads:
+def reads(plan: Planned) -> base.Reads:
     """What an answer reads: on a public graph the others' rows, too; for who asks, the answers of its own neighbours."""
     if plan.facts.public.name == "test-graph":
-        return Reads.PUBLIC_GRAPH
-    return Reads.OWN_EDGES if plan.made.parts.labels and plan.facts.public.asking.size else Reads.OWN_ROW
+        return base.Reads.PUBLIC_GRAPH
+    return base.Reads.OWN_EDGES if plan.made.parts.labels and plan.facts.public.asking.size else base.Reads.OWN_ROW
 
 
-OFFERS: Offers[Params, Made, Work, Memory] = Offers(
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="classifier",
     units=(Unit.NODE,),
     reads=reads,
-    situations=(Situation("asking", settings={"steps": 5}), Situation("inductive", settings={"steps": 5})),
+    situations=(base.Situation("asking", settings={"steps": 5}), base.Situation("inductive", settings={"steps": 5})),
     private_test_nodes=True,  # each answers from its own row and its own edges
     drafts=(
-        Draft("graph", "node", {"label": "neighbours' labels"}, "and what its neighbours answered"),
-        Draft("federation", "node", {"label": "neighbours' labels"}, "and what its neighbours answered", quick={"steps": 40}),
+        base.Draft("graph", "node", {"label": "neighbours' labels"}, "and what its neighbours answered"),
+        base.Draft(
+            "federation", "node", {"label": "neighbours' labels"}, "and what its neighbours answered", quick={"steps": 40}
+        ),
     ),
     tuned=tuned,
     evidence=evidence,

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.models import Layout
-from fedgraph.methods.base import PublicFacts, gradient_std
+from fedgraph.methods.base import NO_NOISE, PublicFacts, gradient_std
 from fedgraph.methods.label_hop.budget import Split, Training
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, PartOf, PureDP, Unprotected
+from fedgraph.privacy.events import Event, Gaussian, PartOf, PureDP
 from fedgraph.privacy.mechanisms.local_bits import ABSENT, MaskedResponse
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.sensitivity import Box, ClippedSum, kernel_name, sensitivity_l2
-
-CLEAR, FREE = Disclose("no noise was asked for"), Unprotected("no noise")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +48,7 @@ def _gradient(params: Params, facts: PublicFacts, made: Made, hop: bool) -> Plan
     rounds = range(first, first + training.steps)
     bound = ClippedSum(training.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
     if not training.noise:
-        return PlannedRelease(path, bound, CLEAR, FREE, rounds)
+        return PlannedRelease(path, bound, *NO_NOISE, rounds)
     std, _ = gradient_std(training.noise, sensitivity_l2(bound, params.protects), facts)
     return PlannedRelease(path, bound, GaussianNoise(std), _priced(made, Gaussian(training.noise), hop), rounds)
 
@@ -63,7 +61,7 @@ def _priced(made: Made, event: Event, hop: bool) -> Event:
 def _labels(params: Params, facts: PublicFacts, made: Made) -> PlannedRelease:
     bound, rounds = Box(ABSENT, facts.sizes.num_classes - 1), range(made.says, made.says + 1)
     if math.isinf(made.parts.labels):
-        return PlannedRelease("labels", bound, CLEAR, FREE, rounds)
+        return PlannedRelease("labels", bound, *NO_NOISE, rounds)
     response = MaskedResponse(made.parts.labels, facts.sizes.num_classes, params.protects.replaces)
     return PlannedRelease("labels", bound, response, _priced(made, PureDP(made.parts.labels), True), rounds)
 
@@ -71,6 +69,6 @@ def _labels(params: Params, facts: PublicFacts, made: Made) -> PlannedRelease:
 def _meetings(params: Params, facts: PublicFacts, parts: Split) -> PlannedRelease:
     bound = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, parts.by_class)
     if not parts.meetings:
-        return PlannedRelease("meetings", bound, CLEAR, FREE, range(1))
+        return PlannedRelease("meetings", bound, *NO_NOISE, range(1))
     std, _ = gradient_std(parts.meetings, bound.change(params.protects), facts)
     return PlannedRelease("meetings", bound, GaussianNoise(std), Gaussian(parts.meetings), range(1))

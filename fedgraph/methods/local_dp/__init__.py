@@ -93,38 +93,32 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         of_model, least = updates.protected(*how)
     as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
     key = params.model_dump_json(exclude=set(ENCODING))
+    made = Made(
+        network=net,
+        projection=projection,
+        public=facts.public.graph if params.training == "public" else None,
+        attendance=table,
+        sent=tuple(sent),
+        sizes=sizes,
+        encoding=encoding,
+        pooled=pooled,
+        personal=params.personal and not facts.sizes.graphs and promised is None and params.training != "none",
+        graph_epsilons=graph_epsilons,
+    )
+    published = encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None
+    sums = base.Sums(paths=(("model", least),) if least else ())
+    guarantee = Guarantee(
+        protection(params, facts, promised, whole), budget.delta, None if whole else facts.membership.holdings, per_end=False
+    )
+    schedule = base.Schedule(
+        len(table.training) + 1,
+        (*of_model, *(r for r in sent if r.count)),
+        1,
+        shared_rounds=table.retrievals[0],
+        shared_key=f"{key}/{of_model[0].mechanism}/{of_model[0].event}" if params.protects and of_model else key,
+    )
     return base.Plan(
-        method="local_dp",
-        params=params,
-        facts=facts,
-        guarantee=Guarantee(
-            protection(params, facts, promised, whole),
-            budget.delta,
-            None if whole else facts.membership.holdings,
-            per_end=False,
-        ),
-        schedule=base.Schedule(
-            rounds=len(table.training) + 1,
-            releases=(*of_model, *(r for r in sent if r.count)),
-            min_clients=1,
-            shared_rounds=table.retrievals[0],
-            shared_key=f"{key}/{of_model[0].mechanism}/{of_model[0].event}" if params.protects and of_model else key,
-        ),
-        made=Made(
-            network=net,
-            projection=projection,
-            public=facts.public.graph if params.training == "public" else None,
-            attendance=table,
-            sent=tuple(sent),
-            sizes=sizes,
-            encoding=encoding,
-            pooled=pooled,
-            personal=params.personal and not facts.sizes.graphs and promised is None and params.training != "none",
-            graph_epsilons=graph_epsilons,
-        ),
-        epsilon_published=encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None,
-        sums=base.Sums(paths=(("model", least),) if least else ()),
-        notes=notes(params, facts, whole),
+        "local_dp", params, facts, guarantee, schedule, made, published, sums=sums, notes=notes(params, facts, whole)
     )
 
 

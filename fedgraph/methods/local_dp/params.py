@@ -98,8 +98,7 @@ class Params(EmbedderSettings):
     encoder: Encoder = Field("multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none")
     epsilon_rule: Rule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
     client_epsilons: dict[int, OwnEpsilon] | None = Field(
-        None,
-        description="stricter ε of clients' own, at most the row's, by the client's number (from 0)",
+        None, description="stricter ε of clients' own, at most the row's, by the client's number (from 0)"
     )
     bits_per_row: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto", description="entries of each row (or of the matrix) that are sent; auto: max(1, min(h, floor(ε/2.18)))"

@@ -68,18 +68,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     rounds = (tried * made.folds + refits) * params.rounds
     event = Unprotected("parameters are sent without noise")
     note = f"Chosen on validation nodes from {tried} candidates; test labels are read once, at the end."
-    return base.Plan(
-        method="nonprivate",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False),
-        schedule=base.Schedule(
-            rounds=rounds, releases=(PlannedRelease("model", Unbounded(), IN_CLEAR, event, range(rounds)),), min_clients=1
-        ),
-        made=made,
-        sums=base.Sums(suffice=True),
-        notes=(note,) if params.model == CEILING else (),
-    )
+    notes = (note,) if params.model == CEILING else ()
+    guarantee = base.guarantee_of(facts, Relation.NODE_ZERO_OUT, assumed, budget.delta, per_end=False)
+    schedule = base.Schedule(rounds, (PlannedRelease("model", Unbounded(), IN_CLEAR, event, range(rounds)),), 1)
+    return base.Plan("nonprivate", params, facts, guarantee, schedule, made, sums=base.Sums(suffice=True), notes=notes)
 
 
 def _asked(params: Params, facts: base.PublicFacts) -> Asked:

@@ -145,11 +145,7 @@ def _asked(plan: Plan[Params, Asked], work: Work, index: int, parameters: np.nda
 
 
 def _trained(
-    plan: Plan[Params, Asked],
-    work: Work,
-    model: Mapping[str, np.ndarray],
-    training: np.ndarray,
-    numbers: Sequence[int],
+    plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarray], training: np.ndarray, numbers: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """(parameters, moments, labelled nodes) summed over clients, the first two times the third; float64."""
     params, place = plan.params, phases.Place.of(model)

@@ -14,7 +14,6 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.errors import ScenarioError
 from fedgraph.learning.clipping import neighbour_rows, subgraphs
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
 from fedgraph.learning.late import torch
@@ -29,11 +28,11 @@ from fedgraph.methods.base.node_caps import descent_of, directions
 from fedgraph.methods.sage_node.caps import Caps, Made, Params, caps_from_settings
 from fedgraph.privacy.accounting import aggregation_noise, calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.events import Event, Gaussian
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("daigavane2021node", "wu2022linkteller")
@@ -52,42 +51,20 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
-    if facts.public.graph is None:
-        raise ScenarioError("sage_node is tested on a public graph: set the task's protocol: inductive")
+    base.require_test_graph("sage_node", facts)
     capped = caps_from_settings(params, facts, budget)
-    mechanism: Mechanism = Disclose("no noise was asked for")
-    events: list[Event] = [Unprotected("no noise")] * facts.sizes.num_clients
+    mechanism, free = base.NO_NOISE
+    events = [free] * facts.sizes.num_clients
     published, min_clients = None, 1
     if budget.private:
         mechanism, events, published, min_clients = _noise(params, facts, budget, capped)
     bound = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(_kernel(params, capped)))
-    assumed = (
-        Assumption.COUNTS_PUBLIC,
-        Assumption.UNTUNED,
-        Assumption.SPLIT_PUBLIC,
-        Assumption.TEST_GRAPH_PUBLIC,
-        *capped.assumptions,
-    )
-    return base.Plan(
-        method="sage_node",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(
-            facts, params.protects, assumed, budget.delta, per_end=False, promised=capped.promised, limit=capped.limit
-        ),
-        schedule=base.Schedule(
-            rounds=params.steps,
-            releases=tuple(
-                PlannedRelease("model", bound, mechanism, event, range(params.steps), client=client)
-                for client, event in enumerate(events)
-            ),
-            min_clients=min_clients,
-        ),
-        made=_made(params, facts, capped),
-        epsilon_published=published,
-        sums=base.Sums(suffice=True),
-        notes=capped.notes,
-    )
+    assumed, promised, limit = (*base.TESTED_IN_PUBLIC, *capped.assumptions), capped.promised, capped.limit
+    relation, steps, sums = params.protects, range(params.steps), base.Sums(suffice=True)
+    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit)
+    releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
+    schedule, made = base.Schedule(params.steps, tuple(releases), min_clients), _made(params, facts, capped)
+    return base.Plan("sage_node", params, facts, guarantee, schedule, made, published, sums=sums, notes=capped.notes)
 
 
 def _kernel(params: Params, capped: Caps) -> Callable[..., np.ndarray]:
