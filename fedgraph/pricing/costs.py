@@ -17,7 +17,7 @@ from scipy.stats import binom
 from fedgraph.pricing.base import Cost, Published, Reading, Row, no_claim
 from fedgraph.privacy.accounting import calibrate, losses, mixture
 from fedgraph.privacy.accounting.accountant import Price, price
-from fedgraph.privacy.accounting.composition import amplified_epsilon
+from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.accounting.mentions import gaussian_deltas
 from fedgraph.privacy.events import (
     ApproxDP,

@@ -12,59 +12,29 @@ The type of a field says what it may hold, and is checked when an event is built
     Count        an integer ≥ 1        Number       an integer ≥ 0 (of any size)      Choices   an integer ≥ 2
     Flag         True or False         Reason       a text
 
-NaN, a negative number, and True or False in the place of a number are refused everywhere. No field has a default.
+These types are in ``fields``. No field has a default.
 """
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias, get_args, get_type_hints
-
-import numpy as np
+from typing import Annotated, TypeAlias
 
 from fedgraph.errors import PrivacyError, UnknownEventError
+from fedgraph.privacy.fields import Check, Checked, Choices, Count, Flag, Level, Number, Rate, Reason, field_checks
 
 
 @dataclass(frozen=True)
-class Check:
-    """What a field may hold. words: for the error. accepts(value): whether it may."""
-
-    words: str
-    accepts: Callable[[object], bool]
-
-
-def _number(value: object, least: float = 0, most: float = math.inf) -> bool:
-    """NaN is refused, for it compares with nothing."""
-    kind = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    return kind and bool(least <= value <= most)  # type: ignore[operator]
-
-
-def _integer(least: int) -> Check:
-    return Check(f"an integer ≥ {least}", lambda v: isinstance(v, (int, np.integer)) and _number(v, least))
-
-
-Level: TypeAlias = Annotated[float, Check("a number ≥ 0", _number)]
-Rate: TypeAlias = Annotated[float, Check("in [0, 1]", lambda v: _number(v, 0, 1))]
-Number: TypeAlias = Annotated[int, _integer(0)]
-Count: TypeAlias = Annotated[int, _integer(1)]
-Choices: TypeAlias = Annotated[int, _integer(2)]
-Flag: TypeAlias = Annotated[bool, Check("True or False", lambda v: isinstance(v, bool))]
-Reason: TypeAlias = Annotated[str, Check("a text", lambda v: isinstance(v, str))]
-
-
-@dataclass(frozen=True)
-class Event:
-    """Base of all events; abstract. Every field has one of the types above, or is an event or a tuple of events.
-
-    Raises ``PrivacyError`` for a value that its field's type does not accept, and for a field without such a type.
-    """
+class Event(Checked):
+    """Base of all events; abstract. Every field has one of the types above, or is an event or a tuple of events."""
 
     def __post_init__(self) -> None:
-        for name, check in field_checks(type(self)).items():
-            value = getattr(self, name)
-            if not check.accepts(value):
-                raise PrivacyError(f"{type(self).__name__}.{name} must be {check.words}, found {value!r}")
+        unsaid = [field.name for field in dataclasses.fields(self) if field.name not in field_checks(type(self))]
+        if unsaid:
+            named = f"{type(self).__name__}.{unsaid[0]}"
+            raise PrivacyError(f"{named} says not what it may hold: declare it as Level, Rate, Count or the like")
+        super().__post_init__()
 
 
 Inner: TypeAlias = Annotated[Event, Check("an event", lambda v: isinstance(v, Event))]
@@ -72,24 +42,6 @@ Events: TypeAlias = Annotated[
     tuple[Event, ...],
     Check("a tuple of events", lambda v: isinstance(v, tuple) and all(isinstance(e, Event) for e in v)),
 ]
-
-
-_CHECKS: dict[type[Event], dict[str, Check]] = {}  # remembered: types are read once
-
-
-def field_checks(kind: type[Event]) -> dict[str, Check]:
-    """What each field of ``kind`` may hold, by name. Raises ``PrivacyError`` for a field whose type does not say it."""
-    if kind in _CHECKS:
-        return _CHECKS[kind]
-    hints, found = get_type_hints(kind, include_extras=True), {}
-    for name in (field.name for field in dataclasses.fields(kind)):
-        declared = [m for m in get_args(hints[name]) if isinstance(m, Check)]
-        if len(declared) != 1:
-            raise PrivacyError(
-                f"{kind.__name__}.{name} says not what it may hold: declare it as Level, Rate, Count or the like"
-            )
-        found[name] = declared[0]
-    return _CHECKS.setdefault(kind, found)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,8 @@ import numpy as np
 from scipy.special import digamma
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.sensitivity import Bound, require_count, require_finite, require_positive
+from fedgraph.privacy.fields import Count
+from fedgraph.privacy.sensitivity import Bound, require_finite, require_positive
 from fedgraph.privacy.shapes import Array
 from fedgraph.privacy.units import Relation, Unit
 
@@ -196,11 +197,8 @@ class NeighbourSums(Bound):
     """
 
     additive: ClassVar[bool] = True
-    max_terms: int
+    max_terms: Count
     cap: DegreeCap | None = None
-
-    def __post_init__(self) -> None:
-        require_count("NeighbourSums.max_terms", self.max_terms)
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         squares = np.einsum("ij,ij->i", value, value, dtype=np.float64)  # NaN or infinity in a row makes its square so

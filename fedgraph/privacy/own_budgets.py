@@ -48,6 +48,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,8 +58,9 @@ from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
+from fedgraph.privacy.fields import Count, Positive
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
-from fedgraph.privacy.sensitivity import Bound, require_count, require_finite, require_positive
+from fedgraph.privacy.sensitivity import Bound, require_finite
 from fedgraph.privacy.units import Relation
 
 NOISED = (Gaussian, PoissonGaussian, FixedSizeGaussian)
@@ -70,12 +72,12 @@ MARGIN = 1 - 1e-6  # of the share, for what rounding the product can add
 class ShrunkGaussianNoise(Mechanism):
     """share·value + N(0, std²) per entry, 0 < share ≤ 1. std in data units, > 0."""
 
-    std: float
-    share: float
+    std: Positive
+    share: Positive
+    phrase: ClassVar[str] = "Gaussian noise of standard deviation {std:.6g} on {share:.4g} times the value"
 
     def __post_init__(self) -> None:
-        require_positive("ShrunkGaussianNoise.std", self.std)
-        require_positive("ShrunkGaussianNoise.share", self.share)
+        super().__post_init__()
         if self.share > 1:
             raise PrivacyError(f"ShrunkGaussianNoise.share must be at most 1, found {self.share}")
 
@@ -85,10 +87,6 @@ class ShrunkGaussianNoise(Mechanism):
     def of_many(self, shares: int) -> ShrunkGaussianNoise:
         """Values of one share add up, and so do the variances of independent normals."""
         return ShrunkGaussianNoise(self.std * math.sqrt(shares), self.share)
-
-    @property
-    def words(self) -> str:
-        return f"Gaussian noise of standard deviation {self.std:.6g} on {self.share:.4g} times the value"
 
 
 def own_share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) -> float:
@@ -163,12 +161,8 @@ class OwnedRows(Bound):
     limit: D, what one person counts for at most. Enforced by the program above: [columns], float64.
     """
 
-    limit: int
-    columns: int
-
-    def __post_init__(self) -> None:
-        require_count("OwnedRows.limit", self.limit)
-        require_count("OwnedRows.columns", self.columns)
+    limit: Count
+    columns: Count
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)

@@ -18,9 +18,9 @@ from fedgraph.privacy import events, neighbour_sums, own_budgets, private_counts
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms import edge_mechanisms, integer_shares, local_bits, noise
+from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.mechanisms.normals import PerBlock
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
 from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, EdgeRows, L2Ball, Rows, SimplexRows, sensitivity_l2

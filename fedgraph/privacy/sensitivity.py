@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.fields import Checked, Count, Positive
 from fedgraph.privacy.units import Relation, Unit
 
 
@@ -25,12 +26,6 @@ def require_positive(name: str, value: float) -> None:
         raise PrivacyError(f"{name} must be a finite number > 0, found {value}")
 
 
-def require_count(name: str, value: int) -> None:
-    """``PrivacyError`` unless ``value`` ≥ 1."""
-    if value < 1:
-        raise PrivacyError(f"{name} must be at least 1, found {value}")
-
-
 def require_finite(value: np.ndarray) -> None:
     """``UnboundedValueError`` where any entry is NaN or infinite."""
     if not np.isfinite(value).all():
@@ -38,7 +33,7 @@ def require_finite(value: np.ndarray) -> None:
 
 
 @dataclass(frozen=True)
-class Bound:
+class Bound(Checked):
     """Base of all bounds; abstract.
 
     additive: it bounds records, not a client's whole value, so a sum of several clients' values is held to it just the same.
@@ -60,10 +55,7 @@ class Bound:
 class L2Ball(Bound):
     """‖value‖₂ ≤ radius, enforced by scaling down."""
 
-    radius: float
-
-    def __post_init__(self) -> None:
-        require_positive("L2Ball.radius", self.radius)
+    radius: Positive
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -87,12 +79,9 @@ class ClippedSum(Bound):
     """
 
     additive: ClassVar[bool] = True
-    clip: float
+    clip: Positive
     num_rows: int
     kernel: str = ""
-
-    def __post_init__(self) -> None:
-        require_positive("ClippedSum.clip", self.clip)
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         norm = l2_norm(value)  # NaN or infinity in any entry makes the norm so
@@ -112,12 +101,8 @@ class Rows(Bound):
     Sums are in double precision; a row is scaled a little below the clip, by what rounding ``num_rows`` additions can add.
     """
 
-    clip: float
-    num_rows: int
-
-    def __post_init__(self) -> None:
-        require_positive("Rows.clip", self.clip)
-        require_count("Rows.num_rows", self.num_rows)
+    clip: Positive
+    num_rows: Count
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         if value.ndim != 2 or value.shape[0] > self.num_rows:
@@ -153,12 +138,8 @@ class NonNegativeRows(Bound):
     refused (a row that holds no data must be all zero).
     """
 
-    radius: float
-    num_rows: int
-
-    def __post_init__(self) -> None:
-        require_positive("NonNegativeRows.radius", self.radius)
-        require_count("NonNegativeRows.num_rows", self.num_rows)
+    radius: Positive
+    num_rows: Count
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -179,6 +160,7 @@ class Box(Bound):
     high: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise PrivacyError(f"a Box needs finite low < high, found [{self.low}, {self.high}]")
 
@@ -194,10 +176,7 @@ class SimplexRows(Bound):
     Enforced by clamping below at 0 and dividing each row by its sum; a row without mass becomes uniform.
     """
 
-    num_rows: int
-
-    def __post_init__(self) -> None:
-        require_count("SimplexRows.num_rows", self.num_rows)
+    num_rows: Count
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)

@@ -15,8 +15,8 @@ from fedgraph.attacks.base.whole_run import Measured
 from fedgraph.federation import rounds
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.mechanisms import ratios
+from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, MultiBitEncoder
-from fedgraph.privacy.mechanisms.normals import PerBlock
 from fedgraph.tasks import graph_classification as task
 from fedgraph.tasks.base import Cell, Context
 from fedgraph.types import GraphCollection

@@ -13,8 +13,8 @@ from fedgraph.methods.local_dp.encoders import Encoding, promised_rows
 from fedgraph.privacy.accounting import bayes
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, MultiBitEncoder
-from fedgraph.privacy.mechanisms.normals import PerBlock
 from fedgraph.privacy.sensitivity import SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Relation
 

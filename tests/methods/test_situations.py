@@ -36,8 +36,8 @@ from fedgraph.privacy.events import (
     flatten,
 )
 from fedgraph.privacy.ledger import spent
+from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
-from fedgraph.privacy.mechanisms.normals import PerBlock
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust

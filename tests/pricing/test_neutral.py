@@ -17,7 +17,7 @@ import fedgraph
 from fedgraph.commands import base as cli
 from fedgraph.errors import PricingError
 from fedgraph.privacy.accounting import gaussian
-from fedgraph.privacy.accounting.composition import amplified_epsilon
+from fedgraph.privacy.accounting.amplification import amplified_epsilon
 
 BASE = {"mechanism": "gaussian", "unit": "client", "clip": 1.0, "noise_std": 2.0, "sampling": {"kind": "none"}, "rounds": 50,
         "clients": 1000, "delta": 1e-5, "relation": "zero-out"}  # fmt: skip

@@ -17,7 +17,7 @@ import fedgraph.privacy
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy.accounting import rdp, zcdp
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.composition import amplified_epsilon, inner_epsilon
+from fedgraph.privacy.accounting.amplification import amplified_epsilon, inner_epsilon
 from fedgraph.privacy.accounting.selection import mean_trials
 from fedgraph.privacy.events import (
     ZCDP,
@@ -41,11 +41,11 @@ from fedgraph.privacy.events import (
     Selected,
     Unprotected,
     all_types,
-    field_checks,
     flatten,
     from_dict,
     to_dict,
 )
+from fedgraph.privacy.fields import field_checks
 
 CHOICE = OneOf((Composed((PureDP(0.3), Gaussian(9.0))), Repeated(Gaussian(8.0), 4)))
 EVERY = [

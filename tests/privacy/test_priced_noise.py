@@ -30,11 +30,11 @@ from fedgraph.privacy.events import (
     all_types,
 )
 from fedgraph.privacy.mechanisms import noise
+from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand, LapGraph, UpperTriangle
 from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
 from fedgraph.privacy.mechanisms.local_bits import MaskedResponse, SampledBits
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.mechanisms.normals import PerBlock
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation, UnitRows
 from fedgraph.privacy.neighbour_sums import NeighbourSums, log_cap
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise

@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Budget
-from fedgraph.privacy.accounting import calibrate, composition
+from fedgraph.privacy.accounting import amplification, calibrate
 from fedgraph.privacy.claims import dpar as published
 from fedgraph.privacy.events import (
     ApproxDP,
@@ -130,8 +130,8 @@ def whole(sizes: Sizes, noise: Noise) -> Event:
 @lru_cache(maxsize=1024)
 def provable_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
     """Noise whose composed price is at most ε: ``split`` of the inner budget buys stage 1, stage 2 takes the rest."""
-    share = split * composition.inner_epsilon(epsilon, sizes.amplified)
-    inner_delta = composition.inner_delta(delta, sizes.amplified)
+    share = split * amplification.inner_epsilon(epsilon, sizes.amplified)
+    inner_delta = amplification.inner_delta(delta, sizes.amplified)
 
     def first(multiplier: float) -> Noise:
         if sizes.kind == "gm":

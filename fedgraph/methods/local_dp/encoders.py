@@ -35,8 +35,8 @@ import numpy as np
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.claims.local import encoder_event, released_code_event, sampled_entries
 from fedgraph.privacy.events import Event, Gaussian, MultiBit, RandomizedResponse, Unprotected
+from fedgraph.privacy.mechanisms.blocks import PerBlock, worst_gaussian, worst_pure
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, KaryResponse, Mechanism, MultiBitEncoder
-from fedgraph.privacy.mechanisms.normals import PerBlock, worst_gaussian, worst_pure
 from fedgraph.privacy.sensitivity import Bound, Box, SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Relation
 

@@ -20,7 +20,7 @@ from fedgraph.methods.local_dp.encoders import Encoding, Pooled, histogram, part
 from fedgraph.methods.local_dp.params import Params
 from fedgraph.methods.local_dp.updates import Attendance
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.mechanisms import normals
+from fedgraph.privacy.mechanisms import blocks
 from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
 from fedgraph.privacy.sensitivity import L2Ball
 from fedgraph.types import Graph, Subgraph
@@ -287,6 +287,6 @@ def read(plan: Plan[Params, Made], client: int, received: np.ndarray) -> np.ndar
 
 def _rectified(plan: Plan[Params, Made], client: int, rows: np.ndarray) -> np.ndarray:
     mechanism = plan.made.sent[client].mechanism
-    parts = normals.split(rows, plan.made.sizes[client])
+    parts = blocks.split(rows, plan.made.sizes[client])
     made = [part_of(mechanism, i) for i in range(len(parts))]
     return np.concatenate([m.rectify(h) if isinstance(m, MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)])

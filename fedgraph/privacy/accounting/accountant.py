@@ -40,7 +40,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import composition, gaussian, pld, rdp, selection, zcdp
+from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, selection, zcdp
 
 Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
@@ -219,8 +219,8 @@ def _price(leaves: Leaves, delta: float) -> Price:
 def _sampled(event: events.Event, delta: float) -> Price:
     if not isinstance(event, events.SampledOnce):
         raise UnknownEventError(f"not a one-time sample: {event}")
-    inner = price(event.event, composition.inner_delta(delta, event.sampling_rate))
-    outer = composition.amplified_epsilon(inner.epsilon, event.sampling_rate)
+    inner = price(event.event, amplification.inner_delta(delta, event.sampling_rate))
+    outer = amplification.amplified_epsilon(inner.epsilon, event.sampling_rate)
     theorem = (
         f"ε = ln(1 + q(e^{inner.epsilon:.6g} − 1)) with q = {event.sampling_rate:.6g}, once, inner δ = {inner.delta:.3g} "
         f"(Balle, Barthe & Gaboardi 2018, Theorem 8); inside: {inner.theorem}"

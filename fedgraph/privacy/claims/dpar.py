@@ -30,7 +30,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import rdp
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.composition import amplified_epsilon
+from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.sensitivity import require_positive
 

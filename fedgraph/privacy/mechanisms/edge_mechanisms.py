@@ -35,8 +35,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.fields import Positive
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import Bound, require_positive
+from fedgraph.privacy.sensitivity import Bound
 from fedgraph.privacy.shapes import Array
 
 Integers = npt.NDArray[np.int64]
@@ -176,13 +177,13 @@ def bernoulli_positions(limit: int, probability: float, rng: np.random.Generator
 class EdgeRand(Mechanism):
     """Flip every cell with probability 1/(e^ε + 1). smaller: whose cells, see ``Cells``."""
 
-    epsilon: float
+    epsilon: Positive
     num_nodes: int
     most_cells: int
     smaller: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        require_positive("EdgeRand.epsilon", self.epsilon)
+        super().__post_init__()
         flips = self.cells.count * self._probability
         if flips > self.most_cells:
             raise PrivacyError(
@@ -218,14 +219,14 @@ class EdgeRand(Mechanism):
 class LapGraph(Mechanism):
     """Laplace on the number of edges (``share`` of ε) and on every cell; the largest stay. smaller: as in ``EdgeRand``."""
 
-    epsilon: float
+    epsilon: Positive
     num_nodes: int
     most_cells: int
     share: float = 0.01
     smaller: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        require_positive("LapGraph.epsilon", self.epsilon)
+        super().__post_init__()
         if not 0 < self.share < 1:
             raise PrivacyError(f"LapGraph.share must satisfy 0 < share < 1, found {self.share}")
 

@@ -22,14 +22,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
 from fedgraph.compiled import compiled, constant, types
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.accounting.gaussian import FRACTION
+from fedgraph.privacy.fields import Positive
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import require_finite, require_positive
+from fedgraph.privacy.sensitivity import require_finite
 
 LEAST_STD, MOST_STD = 0.5, 2.0**13
 WORD = 31  # random bits of the first comparison; one more is the sign
@@ -175,11 +177,11 @@ def _round(value, scale, coins, out):  # type: ignore[no-untyped-def]
 class IntegerShare(Mechanism):
     """Base of both. step: data units per whole number. bits: of the modulus."""
 
-    step: float
+    step: Positive
     bits: int
 
     def __post_init__(self) -> None:
-        require_positive("IntegerShare.step", self.step)
+        super().__post_init__()
         if not 2 <= self.bits <= 64:
             raise PrivacyError(f"a modulus has 2 to 64 bits, found {self.bits}: choose a lower resolution")
 
@@ -247,11 +249,8 @@ class PlainShare(IntegerShare):
 
     largest: float
     reason: str
+    phrase: ClassVar[str] = "sent without noise, in steps of {step:.6g} modulo 2^{bits}, behind masks: {reason}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         self._require_fits(value, self.largest)
         return self._wrapped(np.rint(np.asarray(value, dtype=np.float64) / self.step).astype(np.int64))
-
-    @property
-    def words(self) -> str:
-        return f"sent without noise, in steps of {self.step:.6g} modulo 2^{self.bits}, behind masks: {self.reason}"

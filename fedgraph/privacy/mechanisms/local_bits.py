@@ -36,14 +36,16 @@ not whole → ``UnboundedValueError``. −1 is a masked label. −2 is no node a
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.fields import Choices, Count, Positive
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import require_count, require_finite, require_positive
+from fedgraph.privacy.sensitivity import require_finite
 
 Integers = npt.NDArray[np.int64]
 
@@ -52,14 +54,14 @@ Integers = npt.NDArray[np.int64]
 class SampledBits(Mechanism):
     """[n, d] in [low, high] → int64 [n, m]: 2·column + bit for each of the m chosen columns of a row."""
 
-    epsilon_per_bit: float
-    num_sampled: int
+    epsilon_per_bit: Positive
+    num_sampled: Count
     low: float = 0.0
     high: float = 1.0
+    phrase: ClassVar[str] = "multi-bit encoder, {num_sampled} entries of each row, ε = {epsilon_per_bit:.6g} per bit"
 
     def __post_init__(self) -> None:
-        require_positive("SampledBits.epsilon_per_bit", self.epsilon_per_bit)
-        require_count("SampledBits.num_sampled", self.num_sampled)
+        super().__post_init__()
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise PrivacyError(f"SampledBits needs finite low < high, found [{self.low}, {self.high}]")
 
@@ -84,10 +86,6 @@ class SampledBits(Mechanism):
         """(factor, shift) of the unbiased estimate from x*."""
         factor = num_columns * (self.high - self.low) / (2 * min(self.num_sampled, num_columns))
         return factor / math.tanh(self.epsilon_per_bit / 2), (self.high + self.low) / 2
-
-    @property
-    def words(self) -> str:
-        return f"multi-bit encoder, {self.num_sampled} entries of each row, ε = {self.epsilon_per_bit:.6g} per bit"
 
 
 def distinct_columns(num_rows: int, num_columns: int, count: int, rng: np.random.Generator) -> Integers:
@@ -119,14 +117,9 @@ ROUNDED = 1e-12  # so much less of the truth, that rounding never makes an answe
 class MaskedResponse(Mechanism):
     """Integers −2 … num_values − 1, [n], become int16 [n, num_values]: 1 where a value is named; see the module."""
 
-    epsilon: float
-    num_values: int
+    epsilon: Positive
+    num_values: Choices
     replaces: bool
-
-    def __post_init__(self) -> None:
-        require_positive("MaskedResponse.epsilon", self.epsilon)
-        if self.num_values < 2:
-            raise PrivacyError(f"MaskedResponse.num_values must be at least 2, found {self.num_values}")
 
     @property
     def size(self) -> int:

@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.privacy.fields import Checked, Choices, Count, Positive
 from fedgraph.privacy.mechanisms.normals import standard_normals
-from fedgraph.privacy.sensitivity import require_count, require_finite, require_positive
+from fedgraph.privacy.sensitivity import require_finite
 
 LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
 
@@ -48,8 +50,10 @@ def require_resolved(value: np.ndarray, scale: float) -> None:
 
 
 @dataclass(frozen=True)
-class Mechanism:
-    """Base of all mechanisms; abstract."""
+class Mechanism(Checked):
+    """Base of all mechanisms; abstract. phrase: for the ledger and the report, with names of fields in braces."""
+
+    phrase: ClassVar[str] = ""
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """What leaves in the place of ``value``, which stays as it is.
@@ -75,17 +79,17 @@ class Mechanism:
     @property
     def words(self) -> str:
         """One phrase for the ledger and the report."""
-        raise PrivacyError(f"{type(self).__name__} does not say what it is")
+        if not self.phrase:
+            raise PrivacyError(f"{type(self).__name__} does not say what it is")
+        return self.phrase.format(**vars(self))
 
 
 @dataclass(frozen=True)
 class GaussianNoise(Mechanism):
     """value + N(0, std²) per entry, drawn in the value's own precision. std in data units, > 0."""
 
-    std: float
-
-    def __post_init__(self) -> None:
-        require_positive("GaussianNoise.std", self.std)
+    std: Positive
+    phrase: ClassVar[str] = "Gaussian noise of standard deviation {std:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
@@ -102,10 +106,6 @@ class GaussianNoise(Mechanism):
         """Independent normals add up to one of ``shares`` times the variance."""
         return GaussianNoise(self.std * math.sqrt(shares))
 
-    @property
-    def words(self) -> str:
-        return f"Gaussian noise of standard deviation {self.std:.6g}"
-
 
 @dataclass(frozen=True)
 class SymmetricLaplaceNoise(Mechanism):
@@ -114,10 +114,8 @@ class SymmetricLaplaceNoise(Mechanism):
     Smaller draws of W are as little noise as they are; that most noise spans several steps of the value is all that is checked.
     """
 
-    std: float
-
-    def __post_init__(self) -> None:
-        require_positive("SymmetricLaplaceNoise.std", self.std)
+    std: Positive
+    phrase: ClassVar[str] = "symmetric multivariate Laplace noise of standard deviation {std:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
@@ -125,28 +123,18 @@ class SymmetricLaplaceNoise(Mechanism):
         scale = self.std * math.sqrt(rng.exponential())
         return np.asarray(value.astype(np.float64) + scale * rng.standard_normal(value.shape))
 
-    @property
-    def words(self) -> str:
-        return f"symmetric multivariate Laplace noise of standard deviation {self.std:.6g}"
-
 
 @dataclass(frozen=True)
 class LaplaceNoise(Mechanism):
     """value + Laplace(scale) per entry. scale in data units, > 0."""
 
-    scale: float
-
-    def __post_init__(self) -> None:
-        require_positive("LaplaceNoise.scale", self.scale)
+    scale: Positive
+    phrase: ClassVar[str] = "Laplace noise of scale {scale:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
         require_resolved(value, self.scale)
         return value + rng.laplace(scale=self.scale, size=value.shape)
-
-    @property
-    def words(self) -> str:
-        return f"Laplace noise of scale {self.scale:.6g}"
 
 
 @dataclass(frozen=True)
@@ -157,12 +145,9 @@ class GumbelTopK(Mechanism):
     [rows, k]. With scale 2Δ/ε₀ each pick is ε₀-bounded-range.
     """
 
-    k: int
-    scale: float
-
-    def __post_init__(self) -> None:
-        require_positive("GumbelTopK.scale", self.scale)
-        require_count("GumbelTopK.k", self.k)
+    k: Count
+    scale: Positive
+    phrase: ClassVar[str] = "one-shot Gumbel top-{k} of scale {scale:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.ndim != 2 or value.shape[1] < self.k:
@@ -174,22 +159,14 @@ class GumbelTopK(Mechanism):
         order = np.argsort(-np.take_along_axis(noisy, top, axis=1), axis=1)
         return np.take_along_axis(top, order, axis=1)
 
-    @property
-    def words(self) -> str:
-        return f"one-shot Gumbel top-{self.k} of scale {self.scale:.6g}"
-
 
 @dataclass(frozen=True)
 class KaryResponse(Mechanism):
     """Integers in 0 … num_values−1, each kept with probability e^ε/(e^ε + num_values − 1), else uniform among the others."""
 
-    epsilon: float
-    num_values: int
-
-    def __post_init__(self) -> None:
-        require_positive("KaryResponse.epsilon", self.epsilon)
-        if self.num_values < 2:
-            raise PrivacyError(f"KaryResponse.num_values must be at least 2, found {self.num_values}")
+    epsilon: Positive
+    num_values: Choices
+    phrase: ClassVar[str] = "randomised response over {num_values} values at ε = {epsilon:.6g} each"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if not np.isin(value, np.arange(self.num_values)).all():
@@ -197,10 +174,6 @@ class KaryResponse(Mechanism):
         keep = rng.random(value.shape) < 1.0 / (1.0 + (self.num_values - 1) * math.exp(-self.epsilon))
         other = rng.integers(self.num_values - 1, size=value.shape)
         return np.where(keep, value, other + (other >= value))
-
-    @property
-    def words(self) -> str:
-        return f"randomised response over {self.num_values} values at ε = {self.epsilon:.6g} each"
 
 
 @dataclass(frozen=True)
@@ -214,15 +187,14 @@ class MultiBitEncoder(Mechanism):
     Guarantee: the likelihood ratio of one bit is at most e^a; of a unit whose m bits are sent, e^(m·a).
     """
 
-    epsilon_per_bit: float
-    num_sampled: int
+    epsilon_per_bit: Positive
+    num_sampled: Count
     in_total: bool = False
     low: float = 0.0
     high: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive("MultiBitEncoder.epsilon_per_bit", self.epsilon_per_bit)
-        require_count("MultiBitEncoder.num_sampled", self.num_sampled)
+        super().__post_init__()
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise PrivacyError(f"MultiBitEncoder needs finite low < high, found [{self.low}, {self.high}]")
 
@@ -267,13 +239,10 @@ class Disclose(Mechanism):
     """The value itself, in clear. Its event is ``Unprotected``: ε = ∞."""
 
     reason: str
+    phrase: ClassVar[str] = "sent in clear: {reason}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return np.array(value)
 
     def of_many(self, shares: int) -> Disclose:
         return self
-
-    @property
-    def words(self) -> str:
-        return f"sent in clear: {self.reason}"

@@ -41,8 +41,9 @@ from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.claims import gcon
 from fedgraph.privacy.events import ApproxDP, Event, PureDP
+from fedgraph.privacy.fields import Count, Positive
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import Bound, require_count, require_finite, require_positive
+from fedgraph.privacy.sensitivity import Bound, require_finite, require_positive
 from fedgraph.privacy.shapes import Array
 
 OUTPUT_SHARE = 1e-3  # of ε and of δ, for the distance to the exact minimiser
@@ -90,20 +91,18 @@ class ObjectivePerturbation(Mechanism):
     client's share in an average. problem: see ``Problem``.
     """
 
-    num_columns: int
+    num_columns: Count
     rate: float
-    gradient_norm: float
+    gradient_norm: Positive
     output_std: float
     problem: Problem
-    weight: float = 1.0
+    weight: Positive = 1.0
     noise_std: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if math.isnan(self.rate) or self.rate <= 0:
             raise PrivacyError(f"ObjectivePerturbation.rate must be > 0, found {self.rate}")
-        require_positive("ObjectivePerturbation.gradient_norm", self.gradient_norm)
-        require_positive("ObjectivePerturbation.weight", self.weight)
-        require_count("ObjectivePerturbation.num_columns", self.num_columns)
         if not 0 <= self.noise_std < math.inf or (self.noise_std and math.isfinite(self.rate)):
             raise PrivacyError(
                 f"ObjectivePerturbation.noise_std is {self.noise_std} beside rate {self.rate}; allowed: one noise"

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from fedgraph.errors import PrivacyError
+from fedgraph.privacy.mechanisms.blocks import PerBlock, split
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, KaryResponse, LaplaceNoise, Mechanism, MultiBitEncoder
-from fedgraph.privacy.mechanisms.normals import PerBlock, split
 
 
 def log_ratio(mechanism: Mechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:

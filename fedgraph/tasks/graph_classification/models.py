@@ -13,7 +13,7 @@ from fedgraph.comparison.classify import Split
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.methods.base.kinds import Embedding, Received
 from fedgraph.privacy.accounting import bayes
-from fedgraph.privacy.mechanisms import normals
+from fedgraph.privacy.mechanisms import blocks
 from fedgraph.tasks.base.graphs import graph_collections as collections
 from fedgraph.tasks.base.measures import named_measures
 from fedgraph.tasks.graph_classification.settings import Params
@@ -26,7 +26,7 @@ def in_order(received: list[np.ndarray | None], dealt: collections.Dealt, width:
     at = 0
     for rows, sizes in zip(received, dealt.sizes, strict=True):
         rows = np.full((sum(sizes), width), 0.5) if rows is None else rows
-        for part in normals.split(rows, sizes):
+        for part in blocks.split(rows, sizes):
             found[int(dealt.order[at])] = part
             at += 1
     return found

@@ -1,0 +1,65 @@
+"""Types that say what a field may hold: of events, mechanisms and bounds, which check them when they are built.
+
+NaN, a negative number, and True or False in the place of a number are refused everywhere.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias, get_args, get_type_hints
+
+import numpy as np
+
+from fedgraph.errors import PrivacyError
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a field may hold. words: for the error. accepts(value): whether it may."""
+
+    words: str
+    accepts: Callable[[object], bool]
+
+
+def _number(value: object, least: float = 0, most: float = math.inf) -> bool:
+    """NaN is refused, for it compares with nothing."""
+    kind = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return kind and bool(least <= value <= most)  # type: ignore[operator]
+
+
+def _integer(least: int) -> Check:
+    return Check(f"an integer ≥ {least}", lambda v: isinstance(v, (int, np.integer)) and _number(v, least))
+
+
+Level: TypeAlias = Annotated[float, Check("a number ≥ 0", _number)]
+Rate: TypeAlias = Annotated[float, Check("in [0, 1]", lambda v: _number(v, 0, 1))]
+Number: TypeAlias = Annotated[int, _integer(0)]
+Count: TypeAlias = Annotated[int, _integer(1)]
+Choices: TypeAlias = Annotated[int, _integer(2)]
+Flag: TypeAlias = Annotated[bool, Check("True or False", lambda v: isinstance(v, bool))]
+Positive: TypeAlias = Annotated[float, Check("a finite number > 0", lambda v: _number(v) and 0 < v < math.inf)]
+Reason: TypeAlias = Annotated[str, Check("a text", lambda v: isinstance(v, str))]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A frozen record whose fields are checked. Raises ``PrivacyError`` for a value that its field's type does not accept."""
+
+    def __post_init__(self) -> None:
+        for name, check in field_checks(type(self)).items():
+            value = getattr(self, name)
+            if not check.accepts(value):
+                raise PrivacyError(f"{type(self).__name__}.{name} must be {check.words}, found {value!r}")
+
+
+_CHECKS: dict[type[Checked], dict[str, Check]] = {}  # remembered: types are read once
+
+
+def field_checks(kind: type[Checked]) -> dict[str, Check]:
+    """What each field of ``kind`` may hold, by name, where its type says it."""
+    if kind not in _CHECKS:
+        hints = get_type_hints(kind, include_extras=True)
+        declared = {f.name: [m for m in get_args(hints[f.name]) if isinstance(m, Check)] for f in dataclasses.fields(kind)}
+        _CHECKS[kind] = {name: checks[0] for name, checks in declared.items() if checks}
+    return _CHECKS[kind]
