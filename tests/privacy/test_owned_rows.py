@@ -97,5 +97,5 @@ def test_what_is_refused() -> None:
     for relation in (Relation.EDGE_UNDIRECTED, Relation.NODE_ZERO_OUT, Relation.GRAPH_REPLACE):
         with pytest.raises(PrivacyError, match="records of one owner"):
             bound.sensitivity_l2(relation)
-    with pytest.raises(PrivacyError, match="at least 1"):
+    with pytest.raises(PrivacyError, match="≥ 1"):
         OwnedRows(0, 1)

@@ -30,6 +30,7 @@ cell, no edge; T̃ is clamped to [0, cells]; a graph too large for ``most_cells`
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -181,6 +182,7 @@ class EdgeRand(Mechanism):
     num_nodes: int
     most_cells: int
     smaller: tuple[int, ...] | None = None
+    phrase: ClassVar[str] = "EdgeRand: each undirected cell flipped with probability 1/(e^{epsilon:.6g} + 1)"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -210,10 +212,6 @@ class EdgeRand(Mechanism):
         # Sorted, because the order of rows must not tell true edges from flipped ones.
         return self.cells.edges(np.sort(np.concatenate([np.delete(flipped, at[gone]), edges[~gone]]), kind="stable"))
 
-    @property
-    def words(self) -> str:
-        return f"EdgeRand: each undirected cell flipped with probability 1/(e^{self.epsilon:.6g} + 1)"
-
 
 @dataclass(frozen=True)
 class LapGraph(Mechanism):
@@ -224,6 +222,7 @@ class LapGraph(Mechanism):
     most_cells: int
     share: float = 0.01
     smaller: tuple[int, ...] | None = None
+    phrase: ClassVar[str] = "LapGraph: Laplace noise on count and cells, ε = {epsilon:.6g}, the largest cells kept"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -250,10 +249,6 @@ class LapGraph(Mechanism):
         kept = np.argpartition(-values, count - 1)[:count] if count < values.size else np.arange(values.size)
         zeros = distinct_below(cells, int((kept >= edges.size).sum()), rng, without=edges)
         return space.edges(np.sort(np.concatenate([edges[kept[kept < edges.size]], zeros])))
-
-    @property
-    def words(self) -> str:
-        return f"LapGraph: Laplace noise on count and cells, ε = {self.epsilon:.6g}, the largest cells kept"
 
 
 def tail(population: int, count: int, scale: float, rng: np.random.Generator) -> Array:
