@@ -16,8 +16,18 @@ Calibration = Literal["published", "provable", "none"]
 CutEdges = Literal["dropped", "protected", "generated"]
 
 # What plans assume: where features and labels are public, and where a public graph is predicted for.
-ATTRIBUTES_PUBLIC: tuple[Assumption, ...] = ATTRIBUTES_PUBLIC
-TESTED_IN_PUBLIC: tuple[Assumption, ...] = TESTED_IN_PUBLIC
+ATTRIBUTES_PUBLIC: tuple[Assumption, ...] = (
+    Assumption.COUNTS_PUBLIC,
+    Assumption.FEATURES_LABELS_PUBLIC,
+    Assumption.UNTUNED,
+    Assumption.SPLIT_PUBLIC,
+)
+TESTED_IN_PUBLIC: tuple[Assumption, ...] = (
+    Assumption.COUNTS_PUBLIC,
+    Assumption.UNTUNED,
+    Assumption.SPLIT_PUBLIC,
+    Assumption.TEST_GRAPH_PUBLIC,
+)
 
 
 @dataclass(frozen=True)
