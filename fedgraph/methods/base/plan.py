@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, TypeAlias
+from typing import Generic, TypeAlias
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -237,7 +237,7 @@ NO_NOISE: tuple[Mechanism, Event] = Disclose("no noise was asked for"), Unprotec
 R = TypeVar("R")
 
 
-def require_received(plan: Plan[Any, Any], found: R | None) -> R:
+def require_received(plan: Plan, found: R | None) -> R:
     """What the last round left at the server; ``RuntimeFailure`` where predictions are asked for before it."""
     if found is None:
         raise RuntimeFailure(f"{plan.method} was asked for predictions before its last round")
