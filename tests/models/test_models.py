@@ -26,7 +26,7 @@ ROWS = {
     "inductive": [{"method": "features"}, {"method": "gap_node", "steps": 4}, {"method": "dpar", "epochs": 4},
                   {"method": "sage_node", "steps": 4}, {"method": "nonprivate", "rounds": 3}],
     "asking": [{"method": "features", "label": "alone", "steps": 5}, {"method": "label_hop", "steps": 5}],
-    "transductive": [{"method": "gap_edge"}, {"method": "gcon"}, {"method": "sage_edge"}],
+    "transductive": [{"method": "gap_edge", "epochs": 5, "hops": 1}, {"method": "gcon"}, {"method": "sage_edge"}],
 }  # fmt: skip
 
 
