@@ -1,13 +1,15 @@
 """Prints the rooms of fedgraph that a change touches, for the tests of quality: ``methods,privacy``, ``all``, or nothing.
 
-A change is what lies between the base and the working tree. The base is FEDGRAPH_BASE, else where this branch left ``main``,
-else (on ``main`` itself) the newest commit that is older than six hours, because commits that land together are one change.
-Where no base is known, everything counts as changed. ``FEDGRAPH_TIER=all`` asks for all of them.
+A change is what lies between the base and the working tree. The base is FEDGRAPH_BASE, else ``HEAD`` where that is a release
+(a tag, which is tested whole), else where this branch left ``main``, else (on ``main`` itself) the newest commit that is older
+than six hours, because commits that land together are one change. Where no base is known, everything counts as changed.
+``FEDGRAPH_TIER=all`` asks for all of them.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import PurePosixPath
@@ -29,11 +31,19 @@ def base() -> str | None:
     if given and git("cat-file", "-e", f"{given}^{{commit}}") is not None:
         return given
     head = git("rev-parse", "HEAD")
+    if git("describe", "--exact-match", "--tags", "HEAD") is not None:
+        return head
     for main in MAINS:
         found = git("merge-base", "HEAD", main)
         if found and found != head:
             return found
     return git("rev-list", "-1", f"--before={TOGETHER}", "--first-parent", "HEAD") or None
+
+
+def has_new_versions(since: str) -> bool:
+    """Whether pyproject.toml says more than another version of fedgraph itself."""
+    lines = re.findall(r"^[+-](?![+-]).*", git("diff", "--unified=0", since, "--", "pyproject.toml") or "", re.MULTILINE)
+    return any(not re.match(r".version = ", line) for line in lines)
 
 
 def rooms(files: list[str]) -> str:
@@ -47,7 +57,9 @@ def rooms(files: list[str]) -> str:
 def main() -> str:
     since = base()
     changed = git("diff", "--name-only", since) if since else None
-    return "all" if os.environ.get("FEDGRAPH_TIER") == "all" or changed is None else rooms(changed.splitlines())
+    if os.environ.get("FEDGRAPH_TIER") == "all" or since is None or changed is None:
+        return "all"
+    return rooms([name for name in changed.splitlines() if name != "pyproject.toml" or has_new_versions(since)])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,14 @@ from types import ModuleType
 from fedgraph.errors import ScenarioError
 
 HOME = Path(__file__).parent
+CONTRACTS = {  # what a file of each room holds; what it means stands in the room's ``base``
+    "attacks": ("REFERENCE", "NEEDS", "VIEWER", "GAME", "Params", "refuses", "attack"),
+    "data": ("DATASETS", "load"),
+    "methods": ("REFERENCE", "OFFERS", "Params", "plan", "start", "prepare", "client", "server"),
+    "partition": ("PARTITION", "Params"),
+    "report.sections": ("KINDS", "build"),
+    "tasks": ("TASK", "Params", "plugins_of", "cells", "plan", "run"),
+}
 
 
 @lru_cache
@@ -34,13 +42,20 @@ def plugin_folders(package: str) -> list[str]:
 
 @lru_cache
 def load(package: str, name: str) -> ModuleType:
-    """The module ``fedgraph.<package>.<name>``; ``ScenarioError`` with the allowed names otherwise."""
+    """The module ``fedgraph.<package>.<name>``.
+
+    Raises:
+        ScenarioError: there is none, with the allowed names; or the file lacks a part of its room's contract.
+    """
     allowed = names(package)
     if name not in allowed:
         raise ScenarioError(
             f"unknown {package.split('.')[-1].rstrip('s')} {name!r}{suggest(name, allowed)}; allowed: {', '.join(allowed)}"
         )
-    return importlib.import_module(f"fedgraph.{package}.{name}")
+    module = importlib.import_module(f"fedgraph.{package}.{name}")
+    if missing := [part for part in CONTRACTS.get(package, ()) if part not in vars(module)]:
+        raise ScenarioError(f"fedgraph/{package.replace('.', '/')}/{name} lacks {', '.join(missing)}; see CONTRIBUTING.md")
+    return module
 
 
 def suggest(found: str, allowed: list[str]) -> str:

@@ -102,6 +102,22 @@ def test_versions_and_the_script_itself_ask_for_everything(clone: Clone) -> None
     assert clone.changed(FEDGRAPH_TIER="all") == "all"
 
 
+def test_a_release_and_its_version_ask_for_nothing_that_did_not_change(clone: Clone) -> None:
+    project = clone.folder / "pyproject.toml"
+    project.write_text('version = "1.0.dev0"\ndependencies = ["torch>=2.4"]\n', encoding="utf-8")
+    clone.commit(hours_ago=7)
+    project.write_text('version = "1.0"\ndependencies = ["torch>=2.4"]\n', encoding="utf-8")
+    assert clone.changed() == ""
+    clone.commit("fedgraph/learning/layers/gcn.py")
+    assert clone.changed() == "learning"
+    clone.git("tag", "v1.0")
+    assert clone.changed() == "", "a clone of the release"
+    clone.write("fedgraph/methods/gap.py")
+    assert clone.changed() == "methods"
+    project.write_text('version = "1.0"\ndependencies = ["torch>=2.5"]\n', encoding="utf-8")
+    assert clone.changed() == "all"
+
+
 @dataclass
 class Item:
     """What the suite's conftest asks of an item of pytest."""
