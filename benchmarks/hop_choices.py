@@ -1,11 +1,14 @@
 """Two choices of ``label_hop`` on the same draws: what its test of the edges takes from the rows, and the correlation ρ.
 
-    python -m benchmarks.hop_choices [--graphs geom_gcn/chameleon …] [--epsilons 1 4 8] [--seeds 10]
+    python -m benchmarks.hop_choices [--graphs geom_gcn/chameleon …] [--epsilons 1 4 8] [--seeds 10] [--count]
 
 Protocol asking, one trusted curator, δ = 1/n_train. ``never_worse`` compares two trainings with draws of their own, so a small
 cost drowns in them. Here the rows alone are trained twice with the same draws: with the noise of the whole budget, and with the
 larger noise that is left where the test was made and no hop. Where a hop was made, its answers are heard with each ρ, and once
 more without what was measured of meetings (``guessed``): as if like classes met four times as often as others.
+
+``--count`` trains nothing: each seed draws a split and the noise of the test of the edges. The line says in how many
+of them the hop is made, and in how many it would be if dense neighbourhoods had to tell twice as much (``SOME`` in its budget).
 """
 
 from __future__ import annotations
@@ -21,10 +24,10 @@ import numpy as np
 from benchmarks.never_worse import MADE
 from benchmarks.second_messages import planned, trained
 from fedgraph import data, runtime
-from fedgraph.learning.propagation.meetings import Reading, votes
+from fedgraph.learning.propagation.meetings import Reading, information, votes
 from fedgraph.methods import label_hop
 from fedgraph.methods.base import Plan, State
-from fedgraph.methods.label_hop.budget import Training, answering
+from fedgraph.methods.label_hop.budget import ENOUGH, SOME, Training, answering
 from fedgraph.methods.label_hop.params import Params
 from fedgraph.methods.label_hop.releases import Made
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
@@ -80,6 +83,16 @@ def _without_meetings(
     return float(((rows + heard).argmax(axis=1) == made.truth)[tested].mean())
 
 
+def tested_edges(name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime) -> tuple[bool, bool]:
+    """Whether the hop is made on this draw; whether it would be with twice the limit for dense neighbourhoods."""
+    plan, _, partition = planned(name, graph, epsilon, seed, Params())
+    test_alone = replace(plan, schedule=replace(plan.schedule, rounds=1))
+    memory = trained(test_alone, partition, engine, seed, name).memory
+    by = answering(plan.made.parts.labels, graph.num_classes, plan.params.protects.replaces)
+    told = information(label_hop.how_classes_meet(plan, memory), by, plan.params.correlation)
+    return memory.hop, memory.hop and told >= min(ENOUGH, 2 * SOME)
+
+
 def _total(training: Training) -> float:
     return training.noise / math.sqrt(training.steps)
 
@@ -89,6 +102,7 @@ def main() -> None:
     parser.add_argument("--graphs", nargs="+", default=GRAPHS)
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 4.0, 8.0])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--count", action="store_true", help="in how many draws the hop is made; nothing is trained")
     parser.add_argument("--data-root", type=Path, default=os.environ.get("FEDGRAPH_DATA"))
     args = parser.parse_args()
     with runtime.start("serial") as engine:
@@ -98,6 +112,11 @@ def main() -> None:
             if not isinstance(graph, Graph):
                 raise SystemExit(f"{name} is a collection of graphs; this needs one graph")
             for epsilon in args.epsilons:
+                if args.count:
+                    drawn = [tested_edges(name, graph, epsilon, seed, engine) for seed in range(args.seeds)]
+                    made, still = np.sum(drawn, axis=0)
+                    print(f"{name:22} ε = {epsilon:<4g} {made} hops of {args.seeds}; {still} with twice the limit", flush=True)
+                    continue
                 found = [one_seed(name, graph, epsilon, seed, engine) for seed in range(args.seeds)]
                 costs = [cost for cost, heard in found if heard is None]
                 heard = [accuracies for _, accuracies in found if accuracies is not None]

@@ -143,7 +143,9 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
     if "meetings" in inbox.sums:
         memory = replace(memory, meetings=inbox.sums["meetings"])
         if made.parts.choice is not None:
-            chosen = answers_worth_it(made.parts, plan.facts, _reading(plan, memory), _answering(plan), plan.params.correlation)
+            chosen = answers_worth_it(
+                made.parts, plan.facts, how_classes_meet(plan, memory), _answering(plan), plan.params.correlation
+            )
             memory = replace(memory, hop=chosen)
     if "labels" in inbox.sums:
         memory = replace(memory, answers=_answers(plan, inbox))
@@ -171,7 +173,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     scores = logits(plan.made.layout, memory.descent.average, FeatureMatrix(unit_rows(graph.features)))
     scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan, memory.hop) ** 2)
     if memory.answers is not None and facts.public.asking.size and graph.num_nodes >= facts.sizes.num_nodes:
-        answers, reading = _of_all(memory.answers, graph), _reading(plan, memory)
+        answers, reading = _of_all(memory.answers, graph), how_classes_meet(plan, memory)
         heard = votes(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
         return np.asarray(softmax(log_softmax(scores, axis=1) + heard, axis=1))
     if facts.public.name == "test-graph":
@@ -204,7 +206,7 @@ def _answering(plan: Planned) -> Answering:
     return answering(plan.made.parts.labels, plan.facts.sizes.num_classes, plan.params.protects.replaces)
 
 
-def _reading(plan: Planned, memory: Memory) -> Reading:
+def how_classes_meet(plan: Planned, memory: Memory) -> Reading:
     """How classes meet, as was measured; all of it post-processing."""
     facts, noise = plan.facts, next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
     std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
