@@ -61,7 +61,19 @@ def draw(
         figure.savefig(text, format="svg", metadata={"Date": None})
     finally:
         plt.close(figure)
-    return Figure(name, _in_few_tones(buffer.getvalue()), _shorter(text.getvalue()), caption)
+    # The same drawing without what nobody sees: indentation, names of groups, positions finer than 1/10 point (of paths) or
+    # 1/100, fonts that are not used. A style that several shapes have is said once.
+    svg = text.getvalue()
+    svg = re.sub(r"\n *", "\n", svg)
+    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d\d)\d+", r"\1", tag[0]), svg)  # what is written stays as it is
+    svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\d+\.\d)\d+", r"\1", path[0]), svg)
+    svg = re.sub(r'<g id="[a-zA-Z0-9.]+_\d+">', "<g>", svg)
+    svg = re.sub(r"'DejaVu Sans'(, '[^']+')+, sans-serif", "'DejaVu Sans', sans-serif", svg)
+    several = [style for style, count in Counter(re.findall(r' style="([^"]*)"', svg)).items() if count > 1]
+    for number, style in enumerate(several):
+        svg = svg.replace(f' style="{style}"', f' class="s{number}"')
+    rules = "".join(f".s{number}{{{style}}}" for number, style in enumerate(several))
+    return Figure(name, _in_few_tones(buffer.getvalue()), svg.replace("<defs>", f"<defs><style>{rules}</style>", 1), caption)
 
 
 def for_page(figure: Figure) -> bytes:
@@ -81,22 +93,6 @@ def _in_few_tones(png: bytes) -> bytes:
     with Image.open(io.BytesIO(png)) as picture:
         picture.convert("RGB").quantize(TONES, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
-
-
-def _shorter(svg: str) -> str:
-    """The same drawing without what nobody sees: indentation, names of groups, positions finer than 1/10 point (of paths) or
-    1/100, fonts that are not used. A style that several shapes have is said once.
-    """
-    svg = re.sub(r"\n *", "\n", svg)
-    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d\d)\d+", r"\1", tag[0]), svg)  # what is written stays as it is
-    svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\d+\.\d)\d+", r"\1", path[0]), svg)
-    svg = re.sub(r'<g id="[a-zA-Z0-9.]+_\d+">', "<g>", svg)
-    svg = re.sub(r"'DejaVu Sans'(, '[^']+')+, sans-serif", "'DejaVu Sans', sans-serif", svg)
-    several = [style for style, count in Counter(re.findall(r' style="([^"]*)"', svg)).items() if count > 1]
-    for number, style in enumerate(several):
-        svg = svg.replace(f' style="{style}"', f' class="s{number}"')
-    rules = "".join(f".s{number}{{{style}}}" for number, style in enumerate(several))
-    return svg.replace("<defs>", f"<defs><style>{rules}</style>", 1)
 
 
 def heatmap(axes: Axes, matrix: np.ndarray, title: str, boundaries: Sequence[int]) -> None:

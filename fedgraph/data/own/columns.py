@@ -180,7 +180,16 @@ def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray
     if column.kind == "text":
         if rules.text == "drop":
             return np.zeros((len(column.cells), 0)), []
-        return _one_hot(column, file)
+        categories = sorted(set(column.cells))
+        if len(categories) > MOST_CATEGORIES:
+            raise DataError(
+                f"{file}: column {column.name!r} has {len(categories):,} different texts; allowed: {MOST_CATEGORIES:,} "
+                f"categories. Names and free text say who somebody is: leave the column out (drop: [{column.name}])"
+            )
+        place = {text: number for number, text in enumerate(categories)}
+        table = np.zeros((len(column.cells), len(categories)))
+        table[np.arange(len(column.cells)), [place[cell] for cell in column.cells]] = 1.0
+        return table, [f"{column.name} is {text or 'missing'}" for text in categories]
     values, name = column.values.copy(), column.name
     if column.kind == "number" and name in rules.bounds:
         values = scaled_to_bounds(values, rules.bounds[name], f"{file}: column {name!r}")
@@ -188,19 +197,6 @@ def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray
         return values[:, None], [name]
     values[column.empty] = 0.0  # the middle of the bounds; without bounds no other number is known without the data
     return np.column_stack([values, column.empty.astype(float)]), [name, missing_column_name(name)]
-
-
-def _one_hot(column: _Column, file: str) -> tuple[np.ndarray, list[str]]:
-    categories = sorted(set(column.cells))
-    if len(categories) > MOST_CATEGORIES:
-        raise DataError(
-            f"{file}: column {column.name!r} has {len(categories):,} different texts; allowed: {MOST_CATEGORIES:,} categories. "
-            f"Names and free text say who somebody is: leave the column out (drop: [{column.name}])"
-        )
-    place = {text: number for number, text in enumerate(categories)}
-    table = np.zeros((len(column.cells), len(categories)))
-    table[np.arange(len(column.cells)), [place[cell] for cell in column.cells]] = 1.0
-    return table, [f"{column.name} is {text or 'missing'}" for text in categories]
 
 
 def scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarray:

@@ -177,7 +177,13 @@ def _client(raw: RawFiles, name: str, classes: Sequence[str]) -> Given:
     if unknown:
         raise DataError(f"{folder}: label {unknown[0]!r}; allowed by {MANIFEST}: {', '.join(classes)}")
     given = replace(given, part=replace(given.part, classes=tuple(classes)))
-    return replace(given, split=_split(raw, given), between=named_tables.read_between(raw, given.rows))
+    split = dict(given.split)
+    file = raw.folder / "masks.csv"
+    if file.is_file():
+        for row, part in tables.split_parts(raw.read(file.name), str(file), given.rows).items():
+            if split.setdefault(row, part) != part:
+                raise DataError(f"{file}: a node is in {split[row]} and, by another file, in {part}; allowed: one part")
+    return replace(given, split=split, between=named_tables.read_between(raw, given.rows))
 
 
 def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
@@ -207,7 +213,17 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
     file = str(raw.folder / kind)
     if kind == "graph.npz":
         adjacency, features, labels = arrays.read_npz(raw.read(kind), file)
-        split = _npz_split(raw.read(kind), file, labels.size)
+        # Row → part, of the masks that an ``.npz`` may hold; ``DataError`` where it holds several splits.
+        num_nodes = labels.size
+        masks = splits.read_masks(raw.read(kind), file, num_nodes)
+        if len(masks) > 1:
+            raise DataError(f"{file}: its masks are {len(masks)} splits; allowed: one, of shape [{num_nodes}]")
+        split = {
+            int(row): part
+            for one in masks
+            for rows, part in ((one.train, "train"), (one.validation, "validation"), (one.test, "test"))
+            for row in rows
+        }
         arcs = sp.coo_array(adjacency)
         there = arcs.data != 0
         one, two = arcs.coords[0][there], arcs.coords[1][there]
@@ -231,29 +247,6 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
         entries.data.astype(np.float32),
     )  # fmt: skip
     return Given(part, {str(i): i for i in range(n)}, cleaned, split)
-
-
-def _npz_split(content: bytes, file: str, num_nodes: int) -> dict[int, str]:
-    """Row → part, of the masks that an ``.npz`` may hold; ``DataError`` where it holds several splits."""
-    found = splits.read_masks(content, file, num_nodes)
-    if len(found) > 1:
-        raise DataError(f"{file}: its masks are {len(found)} splits; allowed: one, of shape [{num_nodes}]")
-    return {
-        int(row): part
-        for split in found
-        for rows, part in ((split.train, "train"), (split.validation, "validation"), (split.test, "test"))
-        for row in rows
-    }
-
-
-def _split(raw: RawFiles, given: Given) -> dict[int, str]:
-    found = dict(given.split)
-    file = raw.folder / "masks.csv"
-    if file.is_file():
-        for row, part in tables.split_parts(raw.read(file.name), str(file), given.rows).items():
-            if found.setdefault(row, part) != part:
-                raise DataError(f"{file}: a node is in {found[row]} and, by another file, in {part}; allowed: one part")
-    return found
 
 
 def _numbered(names: Sequence[str]) -> str:

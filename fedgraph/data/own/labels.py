@@ -58,10 +58,6 @@ def read_labels(values: Iterable[object], where: str, what: str = "node") -> Rea
         )
     position = {text: number for number, text in enumerate(known)}
     numbers = np.array([-1 if text is None else position[text] for text in texts], dtype=np.int64)
-    return ReadLabels(numbers, tuple(known), tuple(_remarks(numbers, known, what)))
-
-
-def _remarks(numbers: np.ndarray, known: list[str], what: str) -> list[str]:
     remarks = []
     if missing := int((numbers < 0).sum()):
         remarks.append(f"{missing:,} of {numbers.size:,} {what}s have no label (None, NaN, −1, empty)")
@@ -70,7 +66,7 @@ def _remarks(numbers: np.ndarray, known: list[str], what: str) -> list[str]:
         remarks.append(
             f"the label {doubtful[0]!r} of {counted:,} {what}s counts as a class; if it means that nobody knows, leave it empty"
         )
-    return remarks
+    return ReadLabels(numbers, tuple(known), tuple(remarks))
 
 
 def label_text(value: object) -> str | None:
