@@ -11,9 +11,8 @@ client adds up those of its nodes' neighbours and sends the sums with noise, as 
     decoder: steps    DP-SGD on pairs: in each step every edge is drawn by a fresh, secret coin, and the sum of the drawn
                       edges' clipped gradients is released (``learning.pair_scorer``). With ``hops: 0`` it is nothing else
 
-Random pairs stand for pairs without an edge. They are drawn from ids alone, without looking at any edge, and what the server
-computes of them is public, so no negative has a price. Negatives that are drawn from non-edges would: an edge more makes one of
-them impossible.
+Random pairs stand for pairs without an edge. They are drawn from ids alone and the server knows all that it computes of them, so
+no negative has a price.
 
 Public coins split all pairs of nodes: edges of some pairs are summed over in hops, those of the others supervise, because an
 edge that is in a hop looks more alike than an edge that is not.
@@ -21,9 +20,9 @@ edge that is in a hop looks more alike than an edge that is not.
 **Guarantee.** Edge level, for one undirected edge more or less (or one direction of it); features and who exists are public. An
 edge changes two rows of each hop by at most one unit row: Δ₂ = √2 (``neighbour_sums``). It is one row of the last sum: Δ₂ =
 ``LONGEST`` and the 1 that counts it (``EdgeRows``), or one row of a step where its coin falls so: Δ₂ = 1 (``EdgeClippedSum``, a
-Gaussian with Poisson sampling). Negatives are no rows. Hops and what follows are composed, although the coins put each edge in
-only one of them: the price is an upper bound. A score is computed from released values, so any pair may be asked, and answers
-may be shown.
+Gaussian with Poisson sampling). Hops and what follows are composed, although the coins put each edge in only one of them: the
+price is an upper bound. Of an edge between clients each counts half of a sum; a step draws it at one of them. A score is
+computed from released values, so any pair may be asked, and answers may be shown.
 """
 
 import math
@@ -70,9 +69,7 @@ class Params(Settings):
     supervision: float = Field(0.25, gt=0, lt=1, description="share of all pairs whose edges teach the decoder")
     supervision_share: float = Field(0.15, gt=0, lt=1, description="share of the squared loss that the decoder takes")
     steps: int = Field(100, ge=1, description="of decoder: steps, noisy sums of gradients T")
-    sampling_rate: float = Field(
-        0.1, gt=0, le=1, description="of decoder: steps, probability q that an edge is drawn in a step"
-    )
+    sampling_rate: float = Field(0.1, gt=0, le=1, description="of decoder: steps, probability that an edge is drawn in one")
 
     @model_validator(mode="after")
     def _knows_something(self) -> "Params":
@@ -132,13 +129,17 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if not parts:
         raise ScenarioError("link_hops with hops: 0 reads features, and these data have none: write hops: 1 or more")
     n, rounds, relation = facts.sizes.num_nodes, params.hops, Relation.EDGE_UNDIRECTED
-    per_end = facts.membership.cut_edges_shared
-    if per_end and params.decoder == "steps":
-        raise ScenarioError("decoder: steps draws an edge at one client: write cut_edges: dropped, or decoder: sum")
+    per_end = facts.membership.cut_edges_shared and params.decoder == "sum"
+    if facts.membership.cut_edges_shared and params.decoder == "steps" and params.hops:
+        raise ScenarioError("hops read an edge at both clients, decoder: steps at one: write cut_edges: dropped, or hops: 0")
     hops, teaching, min_clients = _noise(params, facts, budget)
     releases = (PlannedRelease("aggregate", NeighbourSums(n), *hops, range(rounds)),) if rounds else ()
     last = range(rounds, rounds + (1 if params.decoder == "sum" else params.steps))
-    supervision = PlannedRelease("supervision", _taught(params, n), *teaching, last)
+    most = max(1, n * (n - 1) // 2)
+    bound: Bound = EdgeRows(CLIP, most)
+    if params.decoder == "steps":
+        bound = EdgeClippedSum(1.0, most, kernel_name(pair_scorer.clipped_gradient_sum))
+    supervision = PlannedRelease("supervision", bound, *teaching, last)
     whole = teaching[0].std * math.sqrt(facts.sizes.num_clients) if isinstance(teaching[0], GaussianNoise) else 0.0
     assumed = (
         Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC,
@@ -151,14 +152,6 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         schedule=base.Schedule(rounds=last.stop, releases=(*releases, supervision), min_clients=min_clients),
         made=Made(np.concatenate(parts, axis=1), split, key, whole),
     )
-
-
-def _taught(params: Params, num_nodes: int) -> Bound:
-    """Of the sum that teaches the decoder: an edge is one row of it."""
-    most = max(1, num_nodes * (num_nodes - 1) // 2)
-    if params.decoder == "sum":
-        return EdgeRows(CLIP, most)
-    return EdgeClippedSum(1.0, most, kernel_name(pair_scorer.clipped_gradient_sum))
 
 
 def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tuple[Priced, Priced, int]:
@@ -190,7 +183,10 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's edges by the public coins of their pairs; of an edge to another client's node it counts one half."""
+    """The client's edges by the public coins of their pairs; of an edge to another client's node it counts one half.
+
+    Steps draw such an edge at one client alone, which has the node of the smaller id.
+    """
     require_simple(subgraph.graph.adjacency)
     nodes, own = subgraph.nodes, links.edges_of(subgraph.graph.adjacency)
     inner, away = links.known_pairs(subgraph)
@@ -199,6 +195,8 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     adjacency = links.adjacency_of(own[~teach], nodes.size)
     if subgraph.cut is not None:
         adjacency = with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.sizes.num_nodes)
+    if plan.params.decoder == "steps":
+        teach_away &= np.isin(away[:, 0], nodes)
     supervision = np.concatenate([inner[teach], away[teach_away]])
     shares = np.concatenate([np.ones(int(teach.sum())), np.full(int(teach_away.sum()), 0.5)])
     return Work(adjacency, supervision, shares, nodes)
@@ -293,7 +291,12 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="linker",
     reads=lambda plan: base.Reads.NOTHING,
     units=(Unit.EDGE,),
-    drafts=(base.Draft("links", "edge", {"label": "noisy hops"}, "noisy sums over neighbours; one edge is private"),),
+    drafts=(
+        base.Draft("links", "edge", {"label": "noisy hops"}, "noisy sums over neighbours; one edge is private"),
+        base.Draft(
+            "links", "edge", {"label": "pairs", "decoder": "steps", "hops": 0}, "learns from which features two ends tie"
+        ),
+    ),
     situations=(
         base.Situation("links"),
         base.Situation("links", settings={"hops": 0, "rows": "features"}),

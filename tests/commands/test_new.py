@@ -195,7 +195,8 @@ def test_links_are_drafted_for_every_unit_without_labels(people: Path, unit: str
     written = new("--yes", "--no-probe", "--task", "links", *(owner or ["--unit", unit]))
     task = written["tasks"][0]
     assert (task["task"], task["label"]) == ("link_prediction", f"{unit}-links")
-    assert [m["label"] for m in task["methods"]] == [row, "shared neighbours", "GCN", "public features"]
+    rows = [row, "pairs"] if unit == "edge" else [row]
+    assert [m["label"] for m in task["methods"]] == [*rows, "shared neighbours", "GCN", "public features"]
     assert written["datasets"][0]["parameters"]["labels"] == ""
     assert cli.main(["check", "mine.yaml"]) == 0
 

@@ -7,10 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 import fedgraph
-from fedgraph.errors import PrivacyError
+from fedgraph import seeds
+from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods import link_hops
 from fedgraph.methods.base import Budget, Plan, Streams
+from fedgraph.partition import base, uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import declared
 from fedgraph.privacy.events import Composed, Gaussian, PoissonGaussian, Repeated
@@ -88,6 +90,22 @@ def test_an_edge_moves_a_step_by_its_clip_and_no_negative(library: Graph) -> Non
         kept = links.adjacency_of(np.delete(edges, gone, axis=0), library.num_nodes)
         moves.append(np.linalg.norm(whole - value(dataclasses.replace(library, adjacency=sp.csr_array(kept)))))
     assert 2 / 3 < max(moves) <= sensitivity_l2(bound, Relation.EDGE_UNDIRECTED) == 1.0
+
+
+def test_an_edge_between_clients_is_drawn_at_one_of_them(library: Graph) -> None:
+    partition = uniform.split(library, uniform.Params(clients=3), seeds.generator(0, "deal"))
+    partition = base.with_cut_edges(library, partition)
+    facts = public_facts(
+        library.num_nodes, library.num_features, library.num_classes, tuple(s.nodes.size for s in partition.subgraphs),
+        Viewer.SERVER, public_attributes=without_edges(library), members=tuple(s.nodes for s in partition.subgraphs),
+        cut_edges="protected", public_name="attributes",
+    )  # fmt: skip
+    made = link_hops.plan(link_hops.Params(decoder="steps", hops=0), facts, Budget(2.0, 1e-5))
+    drawn = np.concatenate([link_hops.prepare(made, part).supervision for part in partition.subgraphs])
+    assert sorted(map(tuple, drawn.tolist())) == [tuple(pair) for pair in links.edges_of(library.adjacency).tolist()]
+    assert 1.99 < made.provable().epsilon <= 2.0
+    with pytest.raises(ScenarioError, match="write cut_edges: dropped, or hops: 0"):
+        link_hops.plan(link_hops.Params(decoder="steps"), facts, Budget(2.0, 1e-5))
 
 
 def test_in_a_run_every_row_keeps_its_price_and_learns(library: Graph) -> None:
