@@ -11,8 +11,7 @@ client adds up those of its nodes' neighbours and sends the sums with noise, as 
     decoder: steps    DP-SGD on pairs: in each step every edge is drawn by a fresh, secret coin, and the sum of the drawn
                       edges' clipped gradients is released (``learning.pair_scorer``). With ``hops: 0`` it is nothing else
 
-Random pairs stand for pairs without an edge. They are drawn from ids alone and the server knows all that it computes of them, so
-no negative has a price.
+Random pairs stand for pairs without an edge. They are drawn from ids alone, so no negative has a price.
 
 Public coins split all pairs of nodes: edges of some pairs are summed over in hops, those of the others supervise, because an
 edge that is in a hop looks more alike than an edge that is not.
