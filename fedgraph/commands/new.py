@@ -105,7 +105,8 @@ def run(options: argparse.Namespace) -> int:
     if links:
         parameters = {key: value for key, value in parameters.items() if key != "label" or options.label}
         folder = Path(graph or "")
-        parameters |= {"labels": ""} if folder.is_dir() and not many and not (folder / "labels.csv").exists() else {}
+        parameters |= {"labels": False} if options.federation else {}
+        parameters |= {"labels": ""} if graph and folder.is_dir() and not many and not (folder / "labels.csv").exists() else {}
     parameters |= {"owner": options.owner} if options.owner else {}
     wanted = wishes.Wanted(
         data=wishes.data_of(graph, options.federation, parameters, options.task),

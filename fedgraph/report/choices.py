@@ -152,9 +152,13 @@ class Choices:
         return round(self.tested.get(client, 0.0) / max(1, self.seeds))
 
     def kept_by(self, client: str) -> list[Key]:
-        """Every model that a client makes alone and keeps, noised ones too, as far as it was measured."""
+        """Every model that a client makes alone and keeps, noised ones too, as far as it was measured in enough seeds."""
         keys = [(one, e, kept, client) for one in self.learners for e in self.epsilons for kept in KEPT]
-        return [key for key in keys if key in self.values]
+        return self._often(keys)
+
+    def _often(self, keys: Sequence[Key]) -> list[Key]:
+        """Those that were repeated as often as an advice needs, where others were."""
+        return [key for key in keys if len(self.values.get(key, ())) >= max(1, min(self.seeds, FEWEST_SEEDS))]
 
     def joined_by(self, client: str, epsilon: float) -> list[Key]:
         """Every way of joining within ``epsilon``, with each thing that the client may fit to its own data."""
@@ -165,7 +169,7 @@ class Choices:
         for learner in self.learners:
             if (self.price(learner, epsilon, join(trust)) or 0.0) <= epsilon * (1 + 1e-9):
                 keys += [(learner, epsilon, join(trust, own), client) for own in Own]
-        return [key for key in keys if key in self.values]
+        return self._often(keys)
 
     def mean(self, key: Key) -> float:
         """Over seeds, of something that was measured."""

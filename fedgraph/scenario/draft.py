@@ -95,13 +95,13 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
     rows = [(n, d) for n, d in offered_rows(wanted) if many or size.spare or not d.spare]
     short = not many and not wanted.links and data.people > QUICK_CEILING
     brief = [(n, d) for n, d in rows if many or not (d.spare or (short and d.compared))]
-    quick = [(_entry(n, d, trust[0], len(d.cheaper)) | dict(d.quick), d.comment) for n, d in brief]
+    quick = [(_entry(n, d, trust[0], len(d.cheaper), data.federation) | dict(d.quick), d.comment) for n, d in brief]
     finite = [e for e in wanted.epsilons if math.isfinite(e)]
     return {
         "trust": trust,
         "budgets": _numbers(sorted(wanted.epsilons, key=math.isinf) if many else wanted.epsilons),
         "quick_budgets": _numbers([max(finite, default=math.inf)]),
-        "rows": _as_yaml([(_entry(n, d, trust[0], size.cheaper), d.comment) for n, d in rows]),
+        "rows": _as_yaml([(_entry(n, d, trust[0], size.cheaper, data.federation), d.comment) for n, d in rows]),
         "quick_rows": _as_yaml(quick, 4),
         "quick_without": "; what the data give without privacy is left out, for it takes most of the time here"
         if short
@@ -133,18 +133,19 @@ def _federation(wanted: Wanted) -> dict[str, Any]:
         "trust": trusted,
         "budgets": _numbers(wanted.epsilons),
         "quick_budgets": _numbers([*([max(finite)] if finite else []), *([math.inf] if without else [])]),
-        "rows": _as_yaml([(_entry(n, d, trusted[0], 0), d.comment) for n, d in rows]),
+        "rows": _as_yaml([(_entry(n, d, trusted[0], 0, True), d.comment) for n, d in rows]),
         "quick_settings": [(f"{i}.{key}", fewer) for i, (_, d) in enumerate(rows) for key, fewer in d.quick.items()],
     }
 
 
-def _entry(method: str, draft: Draft, trust: str, cheaper: int) -> dict[str, object]:
+def _entry(method: str, draft: Draft, trust: str, cheaper: int, owned: bool) -> dict[str, object]:
     """The entry of ``methods``. trust: where comparisons run. cheaper: which of its settings.
 
-    What is never private differs by chance alone between seeds and levels of trust: it runs once, at one of them.
+    What is never private differs by chance alone between seeds and levels of trust: it runs once, at one of them. Where owners
+    are compared (``owned``) it is what they have alone, and runs as often as the others.
     """
     once: dict[str, object] = {"trust": [trust]} if draft.compared else {}
-    if once and kinds.method(method).OFFERS.never_private and draft.data != "federation":
+    if once and kinds.method(method).OFFERS.never_private and not owned:
         once["seeds"] = 1
     return {"method": method, **draft.settings, **draft.cheaper[min(cheaper, len(draft.cheaper) - 1)][1], **once}
 

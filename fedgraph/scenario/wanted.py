@@ -177,7 +177,7 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
     from fedgraph.types import Graph
 
     if federation is not None:
-        loaded = data.load("own/federation", path=federation)
+        loaded = data.load("own/federation", path=federation, parameters={"labels": task == "nodes"})
         assert isinstance(loaded, Graph)
         if task == "nodes":
             require_classes("--federation", loaded)

@@ -209,15 +209,18 @@ def test_what_links_cannot_be_drafted_for_is_said(people: Path, capsys: pytest.C
         assert "--owner is 'household'; allowed with --task links and --graph FOLDER" in capsys.readouterr().err
 
 
-def test_links_of_a_federation_are_drafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("labelled", [True, False])
+def test_links_of_a_federation_are_drafted(labelled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for bank in ("bank_a", "bank_b"):
         folder = tmp_path / "banks" / bank
         folder.mkdir(parents=True)
         (folder / "features.csv").write_text("id,x\n" + "".join(f"n{i},{i % 2}\n" for i in range(20)), encoding="utf-8")
         (folder / "edges.csv").write_text("".join(f"n{i},n{(i + 1) % 20}\n" for i in range(20)), encoding="utf-8")
-        (folder / "labels.csv").write_text("".join(f"n{i},0\n" for i in range(20)), encoding="utf-8")
+        if labelled:
+            (folder / "labels.csv").write_text("".join(f"n{i},0\n" for i in range(20)), encoding="utf-8")
     assert cli.main(["new", "--federation", "banks", "--yes", "--no-probe", "--task", "links"]) == 0
+    assert cli.main(["check", "banks.yaml"]) == 0
     task = yaml.safe_load(Path("banks.yaml").read_text(encoding="utf-8"))["tasks"][0]
     assert task["task"] == "link_prediction"
     assert task["partition"] == {"partition": "natural"}

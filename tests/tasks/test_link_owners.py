@@ -131,6 +131,15 @@ def test_fewer_than_three_seeds_give_no_advice(home: Path, seeds: int) -> None:
     assert section.first == ()
 
 
+def test_a_row_of_fewer_seeds_is_nobodys_base(home: Path) -> None:
+    """Beside three seeds of joining, a model of which one was made alone may be good by chance."""
+    given = records(home)
+    few = tuple(e for e in given.entries if e.method != "link_clear" or not e.seed)
+    every, some = (choices.read_choices(Records("n", given.kind, "l", "d", {}, e)) for e in (given.entries, few))
+    kept = [{key[0] for key in found.kept_by("client 1")} for found in (every, some)]
+    assert [("link_clear" in learners) for learners in kept] == [True, False]
+
+
 def test_answers_are_compared_tie_by_tie(home: Path) -> None:
     """The same ties, each a little better: two shares of so few ties would differ by chance, the same ties do not."""
     found = choices.read_choices(records(home))

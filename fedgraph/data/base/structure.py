@@ -115,10 +115,10 @@ class Part:
     values: np.ndarray | None = None
 
 
-def join_owners(name: str, parts: Sequence[Part], provenance: Provenance) -> Graph:
+def join_owners(name: str, parts: Sequence[Part], provenance: Provenance, labelled: bool = True) -> Graph:
     """One graph: columns are the sorted names of all parts, classes the sorted labels (numbers in numerical order).
 
-    Raises ``DataError`` for no part, no label or no feature at all.
+    Raises ``DataError`` for no part, no feature at all, or no label where there should be some (``labelled``).
     """
     if not parts:
         raise DataError(f"{name}: a federation needs at least one client")
@@ -126,7 +126,7 @@ def join_owners(name: str, parts: Sequence[Part], provenance: Provenance) -> Gra
     if not named:
         raise DataError(f"{name}: no node has a feature; allowed: at least one")
     given = class_names(parts)
-    if not given:
+    if labelled and not given:
         raise DataError(f"{name}: no node has a label; allowed: at least one labelled node")
     column = {c: i for i, c in enumerate(named)}
     position = np.concatenate([np.array([column[c] for c in p.column_names], np.int64)[p.columns] for p in parts])

@@ -54,6 +54,8 @@ class CsvParams(ColumnRules, EdgeRules):
 class FederationParams(EdgeRules):
     """The folder says everything else."""
 
+    labels: bool = Field(True, description="whether clients bring labels; false: nobody's is known, as links need none")
+
 
 class GraphsParams(CollectionRules):
     """What shall be done with the columns of nodes, and which column of the labels is predicted."""
@@ -95,7 +97,7 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
         }.get(dataset, "the folder with one folder per client")
         raise ScenarioError(f"data set 'own/{dataset}' needs a path: {what}")
     if isinstance(params, FederationParams):
-        return federation.load(request.path, params)
+        return federation.load(request.path, params, labelled=params.labels)
     if isinstance(params, GraphsParams):
         found = graph_folders.load(request.path, params, params.label)
         return given_graphs.graphs_as_rows(found) if params.rows else found

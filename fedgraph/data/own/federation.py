@@ -86,9 +86,10 @@ class Given:
     more_columns: int = 0
 
 
-def load(path: Path, rules: EdgeRules) -> Graph:
+def load(path: Path, rules: EdgeRules, labelled: bool = True) -> Graph:
     """All clients of the folder as one graph whose nodes know their owner. rules: whether features come from edges.
 
+    labelled: whether labels are read; without, nobody has one, and tables of labels may be missing.
     Raises ``DataError`` in one line that names file, line, what was found and what is allowed.
     """
     if not path.is_dir():
@@ -111,8 +112,8 @@ def load(path: Path, rules: EdgeRules) -> Graph:
         if folder.resolve() in (raw.folder.resolve() for raw in raws[1:]):
             raise DataError(f"{path / MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
-        given.append(_client(raws[-1], client.name, manifest.classes))
-    graph = structure.join_owners("own/federation", [g.part for g in given], Provenance("own", ""))
+        given.append(_client(raws[-1], client.name, manifest.classes if labelled else (), labelled))
+    graph = structure.join_owners("own/federation", [g.part for g in given], Provenance("own", ""), labelled)
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
     graph, crossing = named_tables.add_cross_edges(graph, [g.between for g in given], starts, names)
     columns = tuple(sorted({name for g in given for name in g.part.column_names}))
@@ -161,7 +162,7 @@ def _manifest(raw: RawFiles) -> Manifest:
         raise DataError(str(error)) from error
 
 
-def _client(raw: RawFiles, name: str, classes: Sequence[str]) -> Given:
+def _client(raw: RawFiles, name: str, classes: Sequence[str], labelled: bool) -> Given:
     folder = raw.folder
     if not folder.is_dir():
         raise DataError(f"{folder}: not a folder; client {name!r} of the federation needs one")
@@ -172,7 +173,8 @@ def _client(raw: RawFiles, name: str, classes: Sequence[str]) -> Given:
             f"{folder}: found {found}; allowed: exactly one of graph.npz, graph.pt, features.csv, features.parquet "
             "(the last two with edges and labels beside them)"
         )
-    given = _whole(raw, name, kinds[0]) if kinds[0].startswith("graph") else _tabled(raw, name, kinds[0])
+    given = _whole(raw, name, kinds[0]) if kinds[0].startswith("graph") else _tabled(raw, name, kinds[0], labelled)
+    given = given if labelled else replace(given, part=replace(given.part, labels=np.full(len(given.rows), "")))
     unknown = sorted(set(map(str, np.unique(given.part.labels))) - {"", *classes}) if classes else []
     if unknown:
         raise DataError(f"{folder}: label {unknown[0]!r}; allowed by {MANIFEST}: {', '.join(classes)}")
@@ -186,7 +188,7 @@ def _client(raw: RawFiles, name: str, classes: Sequence[str]) -> Given:
     return replace(given, split=split, between=named_tables.read_between(raw, given.rows))
 
 
-def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
+def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> Given:
     """Three tables, CSV or Parquet."""
     read = named_tables.parquet if kind.endswith("parquet") else RawFiles.read
     ending = kind.rpartition(".")[2]
@@ -202,7 +204,8 @@ def _tabled(raw: RawFiles, name: str, kind: str) -> Given:
 
     rows, set_rows, columns, column_names, values = named_tables.named_features(*text("features"))
     one, two, more = tables.edge_lines(*text("edges"), rows)
-    words = np.array([label_text(word) or "" for word in tables.label_words(*text("labels"), rows)])
+    told = tables.label_words(*text("labels"), rows) if labelled else [None] * len(rows)
+    words = np.array([label_text(word) or "" for word in told])
     cleaned = undirected(one, two, len(rows))
     part = structure.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values)
     return Given(part, rows, cleaned, more_columns=more)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import torch
 
 Named = tuple[dict[str, int], np.ndarray, np.ndarray, tuple[str, ...], np.ndarray]
+TEXTS = "of a text: a column of 0 and 1 for each"
 LONG = ("id", "feature", "value")
 
 
@@ -55,7 +56,9 @@ def named_features(content: bytes, name: str) -> Named:
             if sparse and not column and not cell:
                 continue
             if not column or np.isnan(value):
-                faults.note(where, f"{column or 'a feature without a name'} is {cell!r}; allowed: a name and a finite number")
+                faults.note(
+                    where, f"{column or 'a feature without a name'} is {cell!r}; allowed: a name and a finite number ({TEXTS})"
+                )
             elif sparse and (row, column) in found:
                 faults.note(where, f"node {node!r} has feature {column!r} twice; allowed: once")
             elif value or sparse:
