@@ -39,8 +39,7 @@ class Event(Checked):
 
 Inner: TypeAlias = Annotated[Event, Check("an event", lambda v: isinstance(v, Event))]
 Events: TypeAlias = Annotated[
-    tuple[Event, ...],
-    Check("a tuple of events", lambda v: isinstance(v, tuple) and all(isinstance(e, Event) for e in v)),
+    tuple[Event, ...], Check("a tuple of events", lambda v: isinstance(v, tuple) and all(isinstance(e, Event) for e in v))
 ]
 
 

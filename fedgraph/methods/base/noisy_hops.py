@@ -82,10 +82,7 @@ def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, 
         )
     if facts.membership.cut_edges_shared and params.protects is not Relation.EDGE_UNDIRECTED:
         raise ScenarioError("edges between clients change a row at either end: relation edge-undirected, or cut_edges: dropped")
-    assumed = (
-        *ATTRIBUTES_PUBLIC,
-        *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()),
-    )
+    assumed = (*ATTRIBUTES_PUBLIC, *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()))
     mechanism, event = NO_NOISE
     published, min_clients = None, 1
     if budget.private and params.hops:

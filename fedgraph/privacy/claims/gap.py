@@ -79,10 +79,7 @@ def rows() -> list[Claim]:
     """EDP at claimed 1, 4, 8 (K = 2, δ = 1e-7) from code and slides; NDP by the slides' formula."""
     out = []
     for claimed in (1.0, 4.0, 8.0):
-        for source, std in (
-            ("code", gaussian_multiplier(2, claimed, 1e-7)),
-            ("slides", edge_std_slides(claimed, 2, 1e-7)),
-        ):
+        for source, std in (("code", gaussian_multiplier(2, claimed, 1e-7)), ("slides", edge_std_slides(claimed, 2, 1e-7))):
             words = "an undirected edge changes two rows: Δ₂ = √2 per hop, not 1"
             formula = "exact Gaussian" if source == "code" else "K/2σ² + √(2K ln 1/δ)/σ"
             inputs: dict[str, float | str] = {"K": 2, "sigma": std, "formula": formula}
