@@ -27,9 +27,7 @@ from fedgraph import data, runtime
 from fedgraph.learning.propagation.meetings import Reading, information, votes
 from fedgraph.methods import label_hop
 from fedgraph.methods.base import Plan, State
-from fedgraph.methods.label_hop.budget import ENOUGH, SOME, Training, answering
-from fedgraph.methods.label_hop.params import Params
-from fedgraph.methods.label_hop.releases import Made
+from fedgraph.methods.label_hop.releases import ENOUGH, SOME, Made, Params, Training, answering
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph

@@ -32,8 +32,7 @@ from fedgraph import data, runtime, seeds
 from fedgraph.federation import rounds
 from fedgraph.methods import label_hop
 from fedgraph.methods.base import Budget, Plan, State
-from fedgraph.methods.label_hop.params import Params
-from fedgraph.methods.label_hop.releases import Made
+from fedgraph.methods.label_hop.releases import Made, Params
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.mechanisms.local_bits import ABSENT, MaskedResponse
 from fedgraph.privacy.neighbour_sums import log_cap

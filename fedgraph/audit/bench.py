@@ -23,8 +23,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.audit.closed_form import ClosedForm
-from fedgraph.audit.lower_bound import Worlds, ceiling, delta_by_event, epsilon_by_event
+from fedgraph.audit.lower_bound import ClosedForm, Worlds, ceiling, delta_by_event, epsilon_by_event
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.events import Event

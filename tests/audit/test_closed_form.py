@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from fedgraph.audit.closed_form import ClosedForm, bits, gaussian, gaussian_mu, laplace, response
-from fedgraph.audit.lower_bound import Worlds
+from fedgraph.audit.lower_bound import ClosedForm, Worlds, bits, gaussian, gaussian_mu, laplace, response
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian as exact
 

@@ -17,7 +17,7 @@ from fedgraph.federation import client, rounds
 from fedgraph.learning.propagation.meetings import Answering, Reading, information, votes
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Inbox, Plan, State, Streams
-from fedgraph.methods.label_hop.budget import answering
+from fedgraph.methods.label_hop.releases import answering
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk

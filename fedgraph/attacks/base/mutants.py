@@ -11,7 +11,7 @@ one thing (that is what it is priced for) and whose door does another:
                               client takes its own message off the sum, in the sound method as in the broken one
     second colluder           two clients pool what they know, where the plan priced one
 
-**Judged** by ``audit.closed_form.gaussian``: the score of a sound run is a sum of Gaussian releases along directions of one
+**Judged** by ``audit.lower_bound.gaussian``: the score of a sound run is a sum of Gaussian releases along directions of one
 length (gradients that are clipped, rows of norm one), so that the distance in standard deviations, estimated from the runs,
 gives a lower limit of μ. All sound rows together are accused with probability at most ``ERROR_RATE``.
 
@@ -30,7 +30,7 @@ import numpy as np
 
 from fedgraph import plugins, seeds
 from fedgraph.attacks.base import mutant_games
-from fedgraph.audit import closed_form
+from fedgraph.audit import lower_bound
 from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.documents.settings import Spec
 from fedgraph.methods.base import Inbox, Plan, State, Streams
@@ -131,7 +131,7 @@ def case_of(whole: Whole, runs: int = RUNS, seed: int = 0) -> Case:
 
     absent, present = (scores(world) for world in played.worlds)
     return Case(
-        whole.name, whole.viewer.value, Claim.paid(played.plan.provable(), DELTA), present, absent, closed_form.gaussian(),
+        whole.name, whole.viewer.value, Claim.paid(played.plan.provable(), DELTA), present, absent, lower_bound.gaussian(),
         runs=runs * whole.times, mutant=whole.broken or None, counts=False,
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fedgraph.audit.bench import Case, Claim, Sampler, sampler
-from fedgraph.audit.closed_form import bits, laplace, response
+from fedgraph.audit.lower_bound import bits, laplace, response
 from fedgraph.privacy.events import ZCDP, BoundedRange, Laplace, MultiBit, PureDP, RandomizedResponse, Repeated
 from fedgraph.privacy.mechanisms.local_bits import MASKED, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GumbelTopK, KaryResponse, LaplaceNoise, MultiBitEncoder

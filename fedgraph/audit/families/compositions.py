@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.audit.bench import Case, Claim, Sampler, sampler
-from fedgraph.audit.closed_form import gaussian
+from fedgraph.audit.lower_bound import gaussian
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier, noise_multiplier
 from fedgraph.privacy.events import Composed, Gaussian, Laplace, OneOf, PureDP, RandomizedResponse, Repeated

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from fedgraph.audit.bench import Case, Claim, Sampler, sampler
-from fedgraph.audit.closed_form import gaussian
+from fedgraph.audit.lower_bound import gaussian
 from fedgraph.errors import UnboundedValueError
 from fedgraph.privacy.accounting import selection
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier

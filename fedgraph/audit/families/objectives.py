@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.audit.bench import Case, Claim, sampler
-from fedgraph.audit.closed_form import gaussian
+from fedgraph.audit.lower_bound import gaussian
 from fedgraph.privacy.claims.gcon import LossBounds
 from fedgraph.privacy.mechanisms.gaussian_objective import Calibrated, Situation, calibrated
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation

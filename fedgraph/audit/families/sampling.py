@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import binom
 
 from fedgraph.audit.bench import Case, Claim, sampler
-from fedgraph.audit.closed_form import gaussian
+from fedgraph.audit.lower_bound import gaussian
 from fedgraph.learning import pair_scorer
 from fedgraph.privacy.accounting import mixture
 from fedgraph.privacy.events import (

@@ -38,9 +38,7 @@ from fedgraph.learning.optimisers.descents import Descended, Descent
 from fedgraph.learning.propagation.mean_field import coupled_field, doubt
 from fedgraph.learning.propagation.meetings import Answering, Reading, matching_numbers, read, votes
 from fedgraph.methods import base
-from fedgraph.methods.label_hop.budget import Training, answering, answers_worth_it, split
-from fedgraph.methods.label_hop.params import Params
-from fedgraph.methods.label_hop.releases import Made, planned
+from fedgraph.methods.label_hop.releases import Made, Params, Training, answering, answers_worth_it, planned, split
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.mechanisms.local_bits import ABSENT
 from fedgraph.privacy.mechanisms.noise import GaussianNoise

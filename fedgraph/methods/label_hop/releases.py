@@ -1,19 +1,202 @@
-"""What ``label_hop`` releases: meetings, answered labels, and gradients with the labels or without, each with its noise."""
+"""Settings of ``label_hop``: each key with its default.
+
+How ``label_hop`` divides its budget between a test of the edges, noisy labels (pure ε) and gradients (Gaussian).
+
+The test comes first and costs little. What it finds chooses one of two alternatives, each of which spends all that is left:
+labels that are answered and a short training, or a long training alone (``events.OneOf``).
+
+What ``label_hop`` releases: meetings, answered labels, and gradients with the labels or without, each with its noise.
+"""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from fedgraph.documents.settings import Settings
+from fedgraph.errors import ScenarioError
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.layers.models import Layout
-from fedgraph.methods.base import NO_NOISE, PublicFacts, gradient_std
-from fedgraph.methods.label_hop.budget import Split, Training
-from fedgraph.methods.label_hop.params import Params
+from fedgraph.learning.optimisers.descents import full_width
+from fedgraph.learning.propagation.meetings import Answering, Reading, information
+from fedgraph.methods.base import NO_NOISE, Budget, PublicFacts, gradient_std
+from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, PartOf, PureDP
+from fedgraph.privacy.events import Composed, Event, Gaussian, OneOf, PartOf, PureDP, Repeated
 from fedgraph.privacy.mechanisms.local_bits import ABSENT, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.sensitivity import Box, ClippedSum, kernel_name, sensitivity_l2
+from fedgraph.privacy.units import Relation
+
+
+class Params(Settings):
+    """Settings; ``auto`` follows ε, or s = n·μ of what is left for training (``optimisers.descents.full_width``)."""
+
+    relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
+    label_epsilon: NonNegativeFloat | Literal["auto"] = Field(
+        "auto",
+        description="pure ε of the answered labels; 0: no hop; auto: 0.7 of ε, at most 2.5, or none and rows alone, as a "
+        "private test of the edges finds",
+    )
+    meeting_share: Annotated[float, Field(gt=0, lt=1)] | Literal["auto"] = Field(
+        "auto", description="share of the remaining squared loss for how classes meet; auto: as little as n allows"
+    )
+    correlation: float = Field(
+        0.03, ge=0, lt=1, description="ρ of two neighbours' labels given one's own; d votes count as d/(1 + ρ(d − 1))"
+    )
+    rows: bool = Field(
+        True, description="learn from rows, too; false: the whole ε for labels, and the majority of the neighbours' answers"
+    )
+    clip: PositiveFloat | Literal["auto"] = Field("auto", description="norm to which each node's gradient is clipped")
+    steps: PositiveInt | Literal["auto"] = Field("auto", description="gradient steps, one release each")
+    learning_rate: PositiveFloat | Literal["auto"] = Field("auto", description="step size on the mean clipped gradient")
+    momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum, at the server")
+    averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged")
+    propagation_steps: int = Field(3, ge=0, description="passes over a public test graph, where there is one")
+
+    @property
+    def protects(self) -> Relation:
+        return Relation(self.relation)
+
+
+LABELS, MOST_FOR_LABELS = 0.7, 2.5  # of ε; beyond, answers are true anyway
+LEAST_FOR_CLASSES = 3.0  # ε below which two numbers say how classes meet, and not one for each pair
+LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which it is two numbers as well
+PRECISE, PRECISE_PER_CLASS = 80.0, 30.0  # nodes (per class) for each standard deviation of a matching number
+MOST_SHARE, MOST_SHARE_BY_CLASS, LEAST_SHARE = 0.2, 0.15, 0.02
+STEEPER = 2  # of the alternative with labels, how much faster its noise grows than that of rows where both must add some
+ENOUGH = 4.5  # information of a node's neighbours (``meetings.information``) that is worth most of the rows' budget
+SATURATED, DENSE, SOME = 2.0, 8.0, 0.4  # s per feature from which rows lose little, neighbours, and their information
+
+
+@dataclass(frozen=True)
+class Training:
+    """noise: multiplier of each gradient (0: none). steps, rate, clip: of the descent."""
+
+    noise: float
+    steps: int
+    rate: float
+    clip: float
+
+    @property
+    def event(self) -> Event:
+        return Repeated(Gaussian(self.noise), self.steps)
+
+
+@dataclass(frozen=True)
+class Split:
+    """labels: pure ε of the answers (0: none; ∞: in clear). meetings: noise multiplier of the test (∞: no test; 0: in clear).
+
+    by_class: whether the test says how every pair of classes meets, or like and unlike ones alone. beside: the training beside
+    the labels; alone: the one without them, None where there is nothing to choose. strength: s = n·μ of the whole budget.
+    """
+
+    labels: float
+    meetings: float
+    by_class: bool
+    beside: Training
+    alone: Training | None
+    strength: float
+
+    @property
+    def choice(self) -> OneOf | None:
+        if self.alone is None:
+            return None
+        return OneOf((Composed((PureDP(self.labels), self.beside.event)), self.alone.event))
+
+
+def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
+    """Noise for every release, so that all of them together cost at most the budget (searched on the price itself)."""
+    asked = facts.public.asking.size > 0 and facts.sizes.num_classes > 1
+    if not params.rows:
+        if not asked:
+            raise ScenarioError("label_hop: rows: false answers from neighbours' labels alone: set protocol: asking")
+        return Split(budget.epsilon, math.inf, False, Training(0.0, 0, 0.0, 1.0), None, 0.0)
+    if not budget.private:
+        beside = _training(params, 0.0, 3.0 * facts.num_train)
+        return Split(math.inf if asked else 0.0, 0.0 if asked else math.inf, asked, beside, None, math.inf)
+    _, num_shares = gradient_std(1.0, 1.0, facts)
+    weakened = math.sqrt(1 if num_shares > 1 else facts.sizes.num_clients) * (2 if params.protects.replaces else 1)
+    strength = facts.num_train / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) / weakened
+    labels = _for_labels(params, budget.epsilon) if asked else 0.0
+    measured = labels > 0
+    free = params.label_epsilon == "auto" and measured
+
+    def calibrated(make: Callable[[float], Event]) -> float:
+        return calibrate.noise_multiplier(make, budget.epsilon, budget.delta)
+
+    def spent(*events: Event) -> Composed:
+        return Composed((*((PureDP(labels),) if labels else ()), *events))
+
+    total = calibrated(lambda m: spent(Gaussian(m)))
+    by_class = measured and _by_class(facts, params, budget.epsilon, labels, strength)
+    share = _share(params, facts, total, by_class) if measured else 0.0
+    test = Gaussian(total / math.sqrt(share) if share else math.inf)
+    with_labels = calibrated(lambda m: spent(test, Gaussian(m)))
+    without = calibrated(lambda m: Composed((test, Gaussian(m)))) if free else math.inf
+    if free:
+
+        def either(x: float) -> Event:
+            return Composed((test, OneOf((spent(Gaussian(with_labels * x**STEEPER)), Gaussian(without * x)))))
+
+        more = max(1.0, calibrated(either))
+        with_labels, without = with_labels * more**STEEPER, without * more
+
+    def training(noise: float) -> Training:
+        return _training(params, noise, facts.num_train * min(3.0, 1 / noise / weakened))
+
+    alone = training(without) if free else None
+    return Split(labels, test.noise_multiplier, by_class, training(with_labels), alone, strength)
+
+
+def answers_worth_it(parts: Split, facts: PublicFacts, reading: Reading, by: Answering, correlation: float) -> bool:
+    """Whether answers are worth their ε: neighbours tell much, or rows gain little from more and dense neighbours tell some."""
+    told = information(reading, by, correlation)
+    rows_lose_little = parts.strength / facts.sizes.num_features >= SATURATED
+    return told >= ENOUGH or (rows_lose_little and reading.degree >= DENSE and told >= SOME)
+
+
+def answering(labels: float, classes: int, replaces: bool) -> Answering:
+    """How answers come about at pure ε ``labels``; ∞: in clear."""
+    if math.isinf(labels):
+        return Answering.in_clear(classes)
+    response = MaskedResponse(labels, classes, replaces)
+    return Answering(response.size, response.odds, response.keep - response.spill)
+
+
+def _for_labels(params: Params, epsilon: float) -> float:
+    if params.label_epsilon == "auto":
+        return min(LABELS * epsilon, MOST_FOR_LABELS)
+    if params.label_epsilon >= epsilon:
+        raise ScenarioError(f"label_hop: label_epsilon {params.label_epsilon} leaves nothing of ε = {epsilon} for training")
+    return float(params.label_epsilon)
+
+
+def _by_class(facts: PublicFacts, params: Params, epsilon: float, labels: float, strength: float) -> bool:
+    """Whether ε and the nodes per class suffice to measure each pair of classes (of two classes: always)."""
+    c = facts.sizes.num_classes
+    clarity = answering(labels, c, params.protects.replaces).clarity
+    return c == 2 or (epsilon >= LEAST_FOR_CLASSES and strength / c * clarity**2 >= LEAST_SIGNAL)
+
+
+def _share(params: Params, facts: PublicFacts, total: float, by_class: bool) -> float:
+    """Of the squared loss that is left beside the labels: as much as makes the test precise, and no more."""
+    if params.meeting_share != "auto":
+        return params.meeting_share
+    counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, by_class)
+    wanted = total * counted.change(params.protects) * (PRECISE_PER_CLASS * counted.num_classes if by_class else PRECISE)
+    return min(max((wanted / facts.num_train) ** 2, LEAST_SHARE), MOST_SHARE_BY_CLASS if by_class else MOST_SHARE)
+
+
+def _training(params: Params, noise: float, strength: float) -> Training:
+    """noise: multiplier of the whole descent."""
+    steps, rate, clip = full_width(strength)
+    steps = steps if params.steps == "auto" else params.steps
+    rate = rate if params.learning_rate == "auto" else params.learning_rate
+    return Training(noise * math.sqrt(steps), steps, rate, clip if params.clip == "auto" else params.clip)
 
 
 @dataclass(frozen=True, eq=False)

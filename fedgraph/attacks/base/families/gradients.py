@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.audit.bench import Case, Claim, Sampler
-from fedgraph.audit.closed_form import gaussian
 from fedgraph.audit.families.sums import RING, hub, noisy
+from fedgraph.audit.lower_bound import gaussian
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.sampling import weighted

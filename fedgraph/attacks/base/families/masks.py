@@ -14,7 +14,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.attacks.base.families import streams
-from fedgraph.audit import closed_form
+from fedgraph.audit import lower_bound
 from fedgraph.audit.bench import Case, Claim, sampler
 from fedgraph.federation import client as one_client
 from fedgraph.federation.messages import Job, Masks, cut_into_blocks
@@ -71,7 +71,7 @@ def cases() -> Iterator[Case]:
 
     claim = Claim.of(event(multiplier, 1, 1.0), DELTA)
     there, back = release(True), release(False)
-    sound = Case("masked-sum", relation, claim, there, back, closed_form.gaussian(), runs=RUNS)
+    sound = Case("masked-sum", relation, claim, there, back, lower_bound.gaussian(), runs=RUNS)
     yield sound
     for mutant, broken in _breaks().items():
         yield sound.broken(mutant, release(True, broken), release(False, broken))

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from fedgraph import seeds
 from fedgraph.audit.bench import Case, Claim, sampler
-from fedgraph.audit.closed_form import gaussian
+from fedgraph.audit.lower_bound import gaussian
 from fedgraph.federation import client as one_client
 from fedgraph.federation.messages import Job, cut_into_blocks
 from fedgraph.methods.base import (
