@@ -5,8 +5,6 @@ makes the folder and removes it at the end; without one every process computes f
 data may be kept here: they are written to the disk.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import pickle

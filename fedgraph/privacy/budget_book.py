@@ -19,8 +19,6 @@ line off; killed later, the charge stands. Whoever may write the file can cut of
 (``BudgetBook.head``) elsewhere to see that.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What the Features learner is made of, from public data, its settings and the public signal-to-noise number s."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

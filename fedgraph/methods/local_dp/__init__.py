@@ -20,7 +20,6 @@ released code disagree on is in ``privacy.claims``.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 import numpy as np
 
@@ -37,6 +36,7 @@ from fedgraph.methods.local_dp.evidence import of_graphs, reads_rounds
 from fedgraph.methods.local_dp.params import ENCODING, Params, notes, own_epsilon, protection
 from fedgraph.methods.local_dp.training import (
     Made,
+    Planned,
     Work,
     clipped_gradients,
     handed_in,
@@ -69,9 +69,6 @@ class Memory:
     kept: np.ndarray
     where: Mapping[int, np.ndarray] = field(default_factory=dict)
     velocity: np.ndarray | None = None
-
-
-Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:

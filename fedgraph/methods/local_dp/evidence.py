@@ -21,9 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.methods.base import Inbox, Plan, State, seen
-from fedgraph.methods.local_dp.params import Params
-from fedgraph.methods.local_dp.training import Made, Work, clipped_gradient, handed_in, prepare, whole_update
+from fedgraph.methods.base import Inbox, State, seen
+from fedgraph.methods.local_dp.training import Planned, Work, clipped_gradient, handed_in, prepare, whole_update
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.mechanisms.ratios import log_ratios, of_coins
 from fedgraph.privacy.sensitivity import L2Ball
@@ -46,14 +45,12 @@ class _Both:
     settings: tuple[tuple[np.ndarray, Work, dict[int, Work]], ...] = ()
 
 
-def reads_rounds(plan: Plan[Params, Made]) -> bool:
+def reads_rounds(plan: Planned) -> bool:
     """Whether an attack wants the rounds kept: updates are protected, so what they show is in question."""
     return plan.params.protects
 
 
-def of_graphs(
-    plan: Plan[Params, Made], state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]
-) -> np.ndarray | None:
+def of_graphs(plan: Planned, state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]) -> np.ndarray | None:
     """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept.
 
     zero, one: all clients with every canary in version 0, and in version 1. units: per client int64 [graphs], the number of
@@ -74,7 +71,7 @@ def of_graphs(
 
 
 def _settings(
-    plan: Plan[Params, Made], zero: Subgraph, one: Subgraph, units: np.ndarray, sizes: tuple[int, ...]
+    plan: Planned, zero: Subgraph, one: Subgraph, units: np.ndarray, sizes: tuple[int, ...]
 ) -> tuple[tuple[np.ndarray, Work, dict[int, Work]], ...]:
     """Two opposite settings of a client's graphs, each with every canary turned over; none where a graph stands alone."""
     if plan.params.training != "dp_fedavg" or units.size < 2 or (units < 0).all():
@@ -93,7 +90,7 @@ def _settings(
 
 
 def _of_updates(
-    plan: Plan[Params, Made], clients: Sequence[_Both], parameters: np.ndarray, inbox: Inbox, count: int
+    plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: Inbox, count: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(HᵀH/s² [canaries, canaries], Hᵀr/s²) of one round: once for each message that the server sees."""
     each, total = inbox.each.get("model"), inbox.sums.get("model")
@@ -125,7 +122,7 @@ def _of_updates(
         yield moved.T @ moved / variance, moved.T @ left / variance
 
 
-def _versions(plan: Plan[Params, Made], both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """(the middle of what a client hands in over the versions of its canaries [p], per canary half of what it moves [p])."""
     params = plan.params
     if both.settings:
@@ -148,7 +145,7 @@ def _versions(plan: Plan[Params, Made], both: _Both, parameters: np.ndarray) -> 
     return middle, halves
 
 
-def _clipped_as_one(plan: Plan[Params, Made], both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+def _clipped_as_one(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """``_versions`` of a client whose graphs are clipped together: means over its settings."""
     bound = L2Ball(plan.params.clip)
     middle, halves = np.zeros(parameters.size), {int(u): np.zeros(parameters.size) for u in both.units if u >= 0}
@@ -166,9 +163,7 @@ def _clipped_as_one(plan: Plan[Params, Made], both: _Both, parameters: np.ndarra
     return middle, halves
 
 
-def _of_embeddings(
-    plan: Plan[Params, Made], clients: Sequence[_Both], parameters: np.ndarray, inbox: Inbox, count: int
-) -> np.ndarray:
+def _of_embeddings(plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: Inbox, count: int) -> np.ndarray:
     """float64 [canaries]: what the embeddings of one retrieval round add."""
     found = np.zeros(count)
     for client, sent in zip(plan.made.attendance.present[inbox.round], inbox.each.get("embedding", ()), strict=False):

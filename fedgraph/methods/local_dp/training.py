@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,6 +47,9 @@ class Made:
     graph_epsilons: list[list[float]]
 
 
+Planned: TypeAlias = Plan[Params, Made]
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """One graph: its arrays, the network over the features in use, and where its parameters are."""
@@ -67,7 +71,7 @@ class Work(Part):
     graphs: tuple[Part, ...] = ()
 
 
-def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     """Raises ``PrivacyError`` where a graph breaks the promised degree: the price would not be true."""
     promised, found = plan.guarantee.protection.promised_degree, int(subgraph.graph.degrees.max())
     if promised is not None and found > promised:
@@ -92,12 +96,12 @@ def prepare(plan: Plan[Params, Made], subgraph: Subgraph) -> Work:
     return Work(made.inputs, made.network, made.where, weight, batches, apart)
 
 
-def _part(plan: Plan[Params, Made], graph: Graph, sizes: tuple[int, ...] | None) -> Part:
+def _part(plan: Planned, graph: Graph, sizes: tuple[int, ...] | None) -> Part:
     inputs = small_graphs.inputs(plan.made.network, graph, sizes)
     return Part(inputs, *small_graphs.selected(plan.made.network, inputs))
 
 
-def _viewed(plan: Plan[Params, Made], graph: Graph) -> Graph:
+def _viewed(plan: Planned, graph: Graph) -> Graph:
     """The graph with its feature rows through the public projection, where there is one."""
     matrix = plan.made.projection
     return graph if matrix is None else replace(graph, features=sp.csr_array(graph.features @ matrix))
@@ -171,7 +175,7 @@ def clipped_gradient(params: Params, graph: Part, parameters: np.ndarray) -> np.
     return L2Ball(params.clip).enforce(found)
 
 
-def handed_in(plan: Plan[Params, Made], work: Work, parameters: np.ndarray) -> np.ndarray:
+def handed_in(plan: Planned, work: Work, parameters: np.ndarray) -> np.ndarray:
     """What is handed to the desk in a retrieval round: rows, or one vector of the graph. parameters: the broadcast model's."""
     pooled, params = plan.made.pooled, plan.params
     if pooled is not None and params.release == "labels":
@@ -182,7 +186,7 @@ def handed_in(plan: Plan[Params, Made], work: Work, parameters: np.ndarray) -> n
     return rows if pooled is None else pooled.value(rows.mean(axis=0))
 
 
-def on_public(plan: Plan[Params, Made], parameters: np.ndarray, public: Graph) -> np.ndarray:
+def on_public(plan: Planned, parameters: np.ndarray, public: Graph) -> np.ndarray:
     """The parameters after full-batch training on the public labelled nodes, which no client holds."""
     part = _part(plan, _viewed(plan, public), None)
     start, how = on_device(parameters[part.where]), plan.params
@@ -192,7 +196,7 @@ def on_public(plan: Plan[Params, Made], parameters: np.ndarray, public: Graph) -
     return after
 
 
-def server_step(plan: Plan[Params, Made], velocity: np.ndarray, inbox: Inbox) -> np.ndarray:
+def server_step(plan: Planned, velocity: np.ndarray, inbox: Inbox) -> np.ndarray:
     """The change of the parameters: the mean noisy update (or minus the mean noisy gradient, over graphs), with momentum."""
     params = plan.params
     training = plan.made.attendance.training[inbox.round]
@@ -204,7 +208,7 @@ def server_step(plan: Plan[Params, Made], velocity: np.ndarray, inbox: Inbox) ->
 
 
 def next_model(
-    plan: Plan[Params, Made],
+    plan: Planned,
     model: Mapping[str, np.ndarray],
     training: tuple[int, ...],
     changes: list[np.ndarray],
@@ -220,11 +224,7 @@ def next_model(
 
 
 def merged_parameters(
-    plan: Plan[Params, Made],
-    before: np.ndarray,
-    training: tuple[int, ...],
-    changes: list[np.ndarray],
-    where: Mapping[int, np.ndarray],
+    plan: Planned, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
 ) -> np.ndarray:
     """The parameters after a round: FedAvg's weighted average over those who trained, or a robust mean in its place.
 
@@ -278,14 +278,14 @@ def robust_mean(
     return held, centre * total
 
 
-def read(plan: Plan[Params, Made], client: int, received: np.ndarray) -> np.ndarray:
+def read(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
     pooled = plan.made.pooled
     if pooled is not None:
         return pooled.read(received)
     return _rectified(plan, client, received) if plan.params.rectify else received
 
 
-def _rectified(plan: Plan[Params, Made], client: int, rows: np.ndarray) -> np.ndarray:
+def _rectified(plan: Planned, client: int, rows: np.ndarray) -> np.ndarray:
     mechanism = plan.made.sent[client].mechanism
     parts = blocks.split(rows, plan.made.sizes[client])
     made = [part_of(mechanism, i) for i in range(len(parts))]

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from fedgraph.learning.late import torch
 from fedgraph.methods import base
 from fedgraph.methods.base.offers import Convolutions
 from fedgraph.methods.nonprivate import choice, local, phases
-from fedgraph.methods.nonprivate.params import CEILING, FEW, Asked, Params
+from fedgraph.methods.nonprivate.params import CEILING, FEW, Asked, Params, Planned
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose
@@ -49,7 +48,6 @@ TOO_FEW = (
     "one, or label more nodes."
 )
 IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
-Planned: TypeAlias = base.Plan[Params, Asked]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:

@@ -18,9 +18,8 @@ import scipy.sparse as sp
 from fedgraph.learning import own_models
 from fedgraph.learning.baselines import fitting, many_gcns
 from fedgraph.learning.propagation.walks import personalised_pagerank
-from fedgraph.methods.base import Plan
 from fedgraph.methods.nonprivate import phases
-from fedgraph.methods.nonprivate.params import Asked, Candidate, Params
+from fedgraph.methods.nonprivate.params import Candidate, Planned
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class Work:
         return many_gcns.clients_of_union(self.graph, self.starts)
 
 
-def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
+def message(plan: Planned, work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
     """What the clients ``numbers`` send together."""
     place = phases.Place.of(model)
     if not place.going:
@@ -88,24 +87,19 @@ def message(plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarra
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
 
 
-def computes_together(plan: Plan[Params, Asked]) -> bool:
+def computes_together(plan: Planned) -> bool:
     """Whether the clients of a block are trained in one call: every candidate is a plain GCN, on a CPU."""
     return all(_compiled(plan, index) for index in range(len(plan.made.candidates)))
 
 
 def scores(
-    plan: Plan[Params, Asked],
-    candidate: Candidate,
-    network: Network,
-    parameters: np.ndarray,
-    graph: Graph,
-    given: fitting.Inputs,
+    plan: Planned, candidate: Candidate, network: Network, parameters: np.ndarray, graph: Graph, given: fitting.Inputs
 ) -> np.ndarray:
     """[n, c] of ``graph``, spread over its edges where the candidate says so."""
     return _spread(plan, candidate, fitting.scores(network, parameters, given), graph)
 
 
-def tuned(plan: Plan[Params, Asked], index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
+def tuned(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
     """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout."""
     candidate, shape = plan.made.candidates[index], phases.shape_of(plan, index)
     network, seed = fitting.build_network(shape, 0), int(rng.integers(2**31))
@@ -129,13 +123,13 @@ def tuned(plan: Plan[Params, Asked], index: int, shared: np.ndarray, graph: Grap
     )
 
 
-def _compiled(plan: Plan[Params, Asked], index: int) -> bool:
+def _compiled(plan: Planned, index: int) -> bool:
     return plan.params.features == "unit" and many_gcns.can_train_together(
         phases.shape_of(plan, index), plan.facts.sizes.num_clients
     )
 
 
-def _asked(plan: Plan[Params, Asked], work: Work, index: int, parameters: np.ndarray, training: np.ndarray) -> np.ndarray:
+def _asked(plan: Planned, work: Work, index: int, parameters: np.ndarray, training: np.ndarray) -> np.ndarray:
     candidate = plan.made.candidates[index]
     if _compiled(plan, index):
         found = many_gcns.scores(phases.shape_of(plan, index), parameters, work.clients)
@@ -145,7 +139,7 @@ def _asked(plan: Plan[Params, Asked], work: Work, index: int, parameters: np.nda
 
 
 def _trained(
-    plan: Plan[Params, Asked], work: Work, model: Mapping[str, np.ndarray], training: np.ndarray, numbers: Sequence[int]
+    plan: Planned, work: Work, model: Mapping[str, np.ndarray], training: np.ndarray, numbers: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """(parameters, moments, labelled nodes) summed over clients, the first two times the third; float64."""
     params, place = plan.params, phases.Place.of(model)
@@ -169,9 +163,7 @@ def _trained(
     return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
 
 
-def _like_asked(
-    plan: Plan[Params, Asked], work: Work, validation: np.ndarray, place: phases.Place, numbers: Sequence[int]
-) -> Work:
+def _like_asked(plan: Planned, work: Work, validation: np.ndarray, place: phases.Place, numbers: Sequence[int]) -> Work:
     """The graph on which validation nodes are judged: with as few edges per node as the graph that will be asked.
 
     Where the test graph is a graph of its own, most neighbours of its nodes are missing from it. So are they here: edges stay
@@ -190,13 +182,13 @@ def _like_asked(
     return work.thinned[key]
 
 
-def _network(plan: Plan[Params, Asked], work: Work, index: int) -> Network:
+def _network(plan: Planned, work: Work, index: int) -> Network:
     if index not in work.networks:
         work.networks[index] = fitting.build_network(phases.shape_of(plan, index), 0)
     return work.networks[index]
 
 
-def _spread(plan: Plan[Params, Asked], candidate: Candidate, found: np.ndarray, graph: Graph) -> np.ndarray:
+def _spread(plan: Planned, candidate: Candidate, found: np.ndarray, graph: Graph) -> np.ndarray:
     if candidate.alpha < 1:
         return personalised_pagerank(graph.adjacency, found, candidate.alpha, plan.params.propagation_steps)
     return found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
 from fedgraph.learning.baselines.fitting import Scaling
 from fedgraph.learning.baselines.shapes import PREFIX, Shape, require_short
+from fedgraph.methods.base import Plan
 
 CEILING = "ceiling"
 ENOUGH, MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes
@@ -161,3 +162,6 @@ class Params(Settings):
         sizes = (self.hidden, self.dropout, self.input_dropout)
         own = Candidate(self.model, *sizes, self.learning_rate, self.weight_decay, columns=columns)
         return (replace(own, alpha=self.alpha) if self.model in ("logistic", "mlp") else own,)
+
+
+Planned: TypeAlias = Plan[Params, Asked]

@@ -17,10 +17,10 @@ import numpy as np
 
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.shapes import Shape
-from fedgraph.methods.base import Inbox, Plan, State
+from fedgraph.methods.base import Inbox, State
 from fedgraph.methods.nonprivate import choice
 from fedgraph.methods.nonprivate.choice import Best, Tried
-from fedgraph.methods.nonprivate.params import FEW, Asked, Params
+from fedgraph.methods.nonprivate.params import FEW, Params, Planned
 from fedgraph.types import Graph
 
 SECOND, TAU = 0.99, 1e-3  # β₂ and τ of the server's step
@@ -82,7 +82,7 @@ class Place:
         return step_seed(self.seed, client, self.candidate, step, *_later(self.fold))
 
 
-def shape_of(plan: Plan[Params, Asked], index: int) -> Shape:
+def shape_of(plan: Planned, index: int) -> Shape:
     facts = plan.facts
     shape: Shape = plan.made.candidates[index].shape(facts.sizes.num_features, facts.sizes.num_classes, plan.params.arguments)
     return shape
@@ -117,7 +117,7 @@ def validation_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.array([(scores.argmax(axis=1) == labels).sum(), losses.sum(), labels.size], dtype=np.float64)
 
 
-def begin(plan: Plan[Params, Asked], seed: int) -> State[Training]:
+def begin(plan: Planned, seed: int) -> State[Training]:
     everybody = tuple(range(len(plan.made.candidates)))
     return _phase(plan, Training(seed, np.zeros(0, np.float32), Moments(), going=everybody), 0)
 
@@ -136,9 +136,7 @@ def with_parameters(state: State[Training], parameters: list[np.ndarray]) -> Sta
     return replace(state, model={**state.model, "parameters": np.concatenate(parameters)})
 
 
-def _phase(
-    plan: Plan[Params, Asked], training: Training, candidate: int, *, refits: bool = False, fold: int = 0
-) -> State[Training]:
+def _phase(plan: Planned, training: Training, candidate: int, *, refits: bool = False, fold: int = 0) -> State[Training]:
     """A candidate from its initial parameters."""
     fresh = fitting.start(shape_of(plan, candidate), step_seed(training.seed, candidate, *_later(fold)))
     own = replace(training, last=fresh.vector, moments=Moments(), in_phase=None, curve=(), waited=0, lowest=np.inf)
@@ -147,7 +145,7 @@ def _phase(
     return State(place.broadcast(fresh.vector, moments), own)
 
 
-def merged(plan: Plan[Params, Asked], state: State[Training], inbox: Inbox) -> State[Training]:
+def merged(plan: Planned, state: State[Training], inbox: Inbox) -> State[Training]:
     """One round at the server."""
     model, place = state.model, Place.of(state.model)
     training = state.memory
@@ -204,7 +202,7 @@ def server_step(params: Params, old: np.ndarray, mean: np.ndarray, before: Momen
     return new.astype(np.float32), Moments(first, second)
 
 
-def _least(plan: Plan[Params, Asked], count: float) -> int:
+def _least(plan: Planned, count: float) -> int:
     """Rounds before which a choice by ``count`` validation nodes in this fold, and as many in each other one, trusts nobody."""
     surely = len(plan.made.candidates) == 1 or plan.made.folds * count >= FEW
     return 1 if surely else max(1, PROBATION // plan.params.local_epochs)
@@ -228,7 +226,7 @@ def _is_behind(training: Training, count: float) -> bool:
     return training.in_phase.accuracy < best - FAR * choice.standard_error(best, count)
 
 
-def _next(plan: Plan[Params, Asked], training: Training, place: Place, masked: bool) -> State[Training]:
+def _next(plan: Planned, training: Training, place: Place, masked: bool) -> State[Training]:
     """The next candidate, the next fold, the refit of a chosen one, or the end."""
     if place.refits:
         members, at = list(training.members), training.fitted
@@ -254,7 +252,7 @@ def _next(plan: Plan[Params, Asked], training: Training, place: Place, masked: b
     return _refit(plan, training) if plan.params.refit and not masked else _over(training)
 
 
-def _refit(plan: Plan[Params, Asked], training: Training) -> State[Training]:
+def _refit(plan: Planned, training: Training) -> State[Training]:
     """The next member that has something to learn, on all training nodes; or the end."""
     while training.fitted < len(training.members) and not training.members[training.fitted].updates:
         training = replace(training, fitted=training.fitted + 1)
