@@ -47,7 +47,11 @@ def merge(
         raise RuntimeFailure(f"round {round_}: {finished} clients finished, {least} are needed; round aborted")
     sums = [m for m in messages if isinstance(m, BlockMessage)]
     if sums:
-        inbox = _of_sums(sums, round_, job.plan.sums.paths)
+        whole = tree_total(sums)  # what the server sees where sums over blocks travelled
+        for path, fewest in job.plan.sums.paths:
+            if path in whole.released and whole.released[path].num_clients < fewest:
+                raise _too_few(round_, path, fewest)
+        inbox = Inbox(round_, {path: s.value for path, s in whole.released.items()}, {}, whole.num_clients)
     else:
         sums_only = job.plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
         inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.sums.paths)
@@ -72,15 +76,6 @@ def merge(
 
 def _bytes(arrays: Iterable[Any]) -> int:
     return sum(int(np.asarray(array).nbytes) for array in arrays)
-
-
-def _of_sums(messages: Sequence[BlockMessage], round_: int, summed: Sequence[tuple[str, int]]) -> Inbox:
-    """What the server sees where sums over blocks travelled."""
-    whole = tree_total(messages)
-    for name, least in summed:
-        if name in whole.released and whole.released[name].num_clients < least:
-            raise _too_few(round_, name, least)
-    return Inbox(round_, {name: s.value for name, s in whole.released.items()}, {}, whole.num_clients)
 
 
 def _too_few(round_: int, name: str, least: int) -> RuntimeFailure:

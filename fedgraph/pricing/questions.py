@@ -130,7 +130,8 @@ class Answers:
         if isinstance(inner, Choice):
             found = [plain(v) for v in inner.values]
             numbers = sorted({float(v) for v in found if isinstance(v, (int, float)) and not isinstance(v, bool)})
-            named = self._named(name, tuple(numbers), line)
+            before = self.open.get(name)
+            named = name if before is None or before.values == tuple(numbers) else f"{name} of line {line}"
             if len(numbers) == len(found):
                 words = " or ".join(f"{n:g}" for n in numbers)
                 return self.ask(named, f"Which value has {name}{_at(line)}? The file leaves {words}.", tuple(numbers))
@@ -154,10 +155,6 @@ class Answers:
         if decided is not None:
             return decided
         return self.whether(name, f"Is {name} on{_at(line)}? The file says {text(inner)}.", worst)
-
-    def _named(self, name: str, candidates: tuple[float, ...], line: int) -> str:
-        before = self.open.get(name)
-        return name if before is None or before.values == candidates else f"{name} of line {line}"
 
 
 def _at(line: int) -> str:

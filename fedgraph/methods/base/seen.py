@@ -17,7 +17,7 @@ from fedgraph.methods.base.plan import Plan, State
 from fedgraph.privacy.mechanisms.ratios import of_coins
 from fedgraph.privacy.units import Viewer
 
-FEW = 16  # up to so many clients, every message travels by itself (``federation.blocks``)
+FEW = 16  # up to so many clients, every message travels by itself (``federation.messages``)
 SINGLE = 512  # up to so many clients, an attack on sums has what the colluding clients sent
 MOST = 30_000_000  # numbers in all messages of a run that are kept
 CLEAR = 1e-3  # share of the clip that stands for the noise of messages that were sent without
