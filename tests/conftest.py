@@ -110,7 +110,7 @@ def _drawing() -> Iterator[Callable[..., plots.Figure]]:
     """Reports of small runs have one pixel in the place of every figure: drawing takes most of their time."""
 
     def blank(name: str, caption: str, *_: object, **__: object) -> plots.Figure:
-        return plots.Figure(name, ONE_PIXEL, "<svg></svg>", caption)
+        return plots.Figure(name, caption, lambda: (ONE_PIXEL, "<svg></svg>"))
 
     draw = plots.draw
     with pytest.MonkeyPatch.context() as patch:

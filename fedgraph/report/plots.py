@@ -15,6 +15,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from PIL import Image
 
+from fedgraph.report.beside import made_beside
+
 matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: smaller, and it can be searched
 matplotlib.rcParams["svg.hashsalt"] = "fedgraph"  # equal figures give equal files
 
@@ -24,16 +26,23 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 @dataclass(frozen=True)
 class Figure:
-    """name: file name without ending. png, svg: the picture. caption: one sentence.
+    """name: file name without ending. caption: one sentence. picture: gives PNG and SVG.
 
     spec: where the page's own shapes stand (``charts``); None where it is shown as a picture.
     """
 
     name: str
-    png: bytes
-    svg: str
     caption: str
+    picture: Callable[[], tuple[bytes, str]]
     spec: Mapping[str, object] | None = None
+
+    @property
+    def png(self) -> bytes:
+        return self.picture()[0]
+
+    @property
+    def svg(self) -> str:
+        return self.picture()[1]
 
 
 TONES = 128  # colours of a PNG file; more cannot be told apart in a chart
@@ -45,35 +54,39 @@ def draw(
     name: str, caption: str, panels: int, paint: Callable[[list[Axes]], None], notice: str | None, height: float = 3.6
 ) -> Figure:
     """``panels`` axes, at most ``PER_ROW`` side by side, painted and saved. height: inches of one row."""
-    columns = min(panels, PER_ROW)
-    lines = -(-panels // columns)
-    size = (max(5.2, 4.4 * columns), height * lines)
-    figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
-    for unused in axes.flat[panels:]:
-        unused.set_axis_off()
-    try:
-        paint(list(axes.flat[:panels]))
-        if notice:
-            figure.suptitle(notice, fontsize=8, color="#b00020")
-        buffer, text = io.BytesIO(), io.StringIO()
-        figure.savefig(buffer, dpi=130, format="png")
-        figure.set_layout_engine("none")  # keep the layout just found
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    finally:
-        plt.close(figure)
-    # The same drawing without what nobody sees: indentation, names of groups, positions finer than 1/10 point (of paths) or
-    # 1/100, fonts that are not used. A style that several shapes have is said once.
-    svg = text.getvalue()
-    svg = re.sub(r"\n *", "\n", svg)
-    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d\d)\d+", r"\1", tag[0]), svg)  # what is written stays as it is
-    svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\d+\.\d)\d+", r"\1", path[0]), svg)
-    svg = re.sub(r'<g id="[a-zA-Z0-9.]+_\d+">', "<g>", svg)
-    svg = re.sub(r"'DejaVu Sans'(, '[^']+')+, sans-serif", "'DejaVu Sans', sans-serif", svg)
-    several = [style for style, count in Counter(re.findall(r' style="([^"]*)"', svg)).items() if count > 1]
-    for number, style in enumerate(several):
-        svg = svg.replace(f' style="{style}"', f' class="s{number}"')
-    rules = "".join(f".s{number}{{{style}}}" for number, style in enumerate(several))
-    return Figure(name, _in_few_tones(buffer.getvalue()), svg.replace("<defs>", f"<defs><style>{rules}</style>", 1), caption)
+
+    def picture() -> tuple[bytes, str]:
+        columns = min(panels, PER_ROW)
+        lines = -(-panels // columns)
+        size = (max(5.2, 4.4 * columns), height * lines)
+        figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
+        for unused in axes.flat[panels:]:
+            unused.set_axis_off()
+        try:
+            paint(list(axes.flat[:panels]))
+            if notice:
+                figure.suptitle(notice, fontsize=8, color="#b00020")
+            buffer, text = io.BytesIO(), io.StringIO()
+            figure.savefig(buffer, dpi=130, format="png")
+            figure.set_layout_engine("none")  # keep the layout just found
+            figure.savefig(text, format="svg", metadata={"Date": None})
+        finally:
+            plt.close(figure)
+        # The same drawing without what nobody sees: indentation, names of groups, positions finer than 1/10 point (of paths) or
+        # 1/100, fonts that are not used. A style that several shapes have is said once.
+        svg = text.getvalue()
+        svg = re.sub(r"\n *", "\n", svg)
+        svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d\d)\d+", r"\1", tag[0]), svg)  # what is written stays as it is
+        svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\d+\.\d)\d+", r"\1", path[0]), svg)
+        svg = re.sub(r'<g id="[a-zA-Z0-9.]+_\d+">', "<g>", svg)
+        svg = re.sub(r"'DejaVu Sans'(, '[^']+')+, sans-serif", "'DejaVu Sans', sans-serif", svg)
+        several = [style for style, count in Counter(re.findall(r' style="([^"]*)"', svg)).items() if count > 1]
+        for number, style in enumerate(several):
+            svg = svg.replace(f' style="{style}"', f' class="s{number}"')
+        rules = "".join(f".s{number}{{{style}}}" for number, style in enumerate(several))
+        return _in_few_tones(buffer.getvalue()), svg.replace("<defs>", f"<defs><style>{rules}</style>", 1)
+
+    return Figure(name, caption, made_beside(picture))
 
 
 def for_page(figure: Figure) -> bytes:

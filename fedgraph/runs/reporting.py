@@ -64,9 +64,10 @@ class Reporting:
         text = json.dumps(portable(asdict(self.environment())), indent=1, ensure_ascii=False) + "\n"
         store.write_atomically(self.out / "environment.json", text.encode())
 
-    def report(self, console: Console) -> list[store.FailedCell]:
-        """Write the report of every cell that is there; the cells that failed."""
+    def report(self, console: Console, ended: bool = True) -> list[store.FailedCell]:
+        """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""
         from fedgraph import report  # what draws and writes is not needed before the last cell
+        from fedgraph.report import beside
 
         failed = [why for stage in self.stages for cell in stage.cells if (why := self.kept.failure(cell)) is not None]
         found = with_bound_counts([replace(records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages])
@@ -74,7 +75,8 @@ class Reporting:
         asked = self.ready.scenario
         graphs = dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True))
         title = asked.title or asked.name
-        report.write(self.out, asked.name, title, self.text, whole, graphs, self.environment(), console, failed)
+        with beside.on_all_cores() if ended else contextlib.nullcontext():
+            report.write(self.out, asked.name, title, self.text, whole, graphs, self.environment(), console, failed)
         return failed
 
     def report_now_and_then(self) -> None:
@@ -86,7 +88,7 @@ class Reporting:
         """A page of what is done, without a word; where it cannot be made, the run goes on (or ends) as it would without."""
         if any(self.kept.written(cell) for stage in self.stages for cell in stage.cells):
             with contextlib.suppress(Exception):
-                self.report(Console(quiet=True))
+                self.report(Console(quiet=True), ended=False)
         self.latest = time.monotonic()
 
 

@@ -168,25 +168,44 @@ class Dealing:
 class Queues:
     """Deals tasks that come in queues: a free worker takes the next of its own queue, else a queue that nobody has begun,
     else the later half of the longest one. So neighbours mostly meet the same worker, and nobody is idle while a task waits.
+
+    Args:
+        queues: of tasks.
+        place: of a worker. Workers of one place never have the same queue: what its tasks share would be made twice there.
     """
 
-    def __init__(self, queues: Sequence[Sequence[Task]]) -> None:
-        self._untouched = [list(q) for q in queues if q]
-        self._own: dict[int, list[Task]] = {}
+    def __init__(self, queues: Sequence[Sequence[Task]], place: Callable[[int], int] = lambda worker: worker) -> None:
+        self._untouched = [(number, list(q)) for number, q in enumerate(queues) if q]
+        self._own: dict[int, tuple[int, list[Task]]] = {}  # of a worker: which queue, and what is left of it
+        self._place = place
 
     def next(self, worker: int) -> Task | None:
-        """The task that ``worker`` shall do now; None when all are dealt."""
-        own = self._own.setdefault(worker, [])
-        if not own and self._untouched:
-            own[:] = self._untouched.pop(0)
-        elif not own:
-            longest = max(self._own.values(), key=len)
-            half = len(longest) // 2
-            own[:], longest[half:] = longest[half:], []
-        return own.pop(0) if own else None
+        """The task that ``worker`` shall do now; None when all are dealt, or the others are of its neighbours' queues."""
+        own = self._own.get(worker, (-1, []))
+        if not own[1] and self._untouched:
+            own = self._untouched.pop(0)
+        elif not own[1] and (longest := self._longest(worker)) is not None:
+            half = len(longest[1]) // 2
+            own = longest[0], longest[1][half:]
+            del longest[1][half:]
+        self._own[worker] = own
+        return own[1].pop(0) if own[1] else None
+
+    def has(self, worker: int) -> bool:
+        """Whether ``next`` would give a task."""
+        own = self._own.get(worker)
+        return bool(self._untouched or (own and own[1]) or self._longest(worker))
+
+    def _longest(self, worker: int) -> tuple[int, list[Task]] | None:
+        """Of the queues of others that no neighbour has."""
+        here = {own[0] for other, own in self._own.items() if other != worker and self._place(other) == self._place(worker)}
+        return max(
+            (own for own in self._own.values() if own[1] and own[0] not in here), key=lambda own: len(own[1]), default=None
+        )
 
     def __bool__(self) -> bool:
-        return bool(self._untouched) or any(self._own.values())
+        """Whether some task is left."""
+        return bool(self._untouched or any(tasks for _, tasks in self._own.values()))
 
 
 def require_same(key: Hashable, known: object, value: object) -> None:

@@ -171,6 +171,19 @@ def test_queues_keep_neighbours_together() -> None:
     assert dealt.next(1) is None
 
 
+def test_workers_of_one_place_never_have_the_same_queue() -> None:
+    dealt = Queues(["abcd", "vwx"], place=lambda worker: worker % 2)
+    assert [dealt.next(worker) for worker in (0, 1)] == ["a", "v"]
+    assert [dealt.has(worker) for worker in (2, 3)] == [True, True]
+    assert dealt.next(2) == "x", "workers 0 and 2 are of one place, so this one helps worker 1"
+    assert dealt.next(3) == "c", "and this one helps worker 0"
+    assert dealt.next(4) is None
+    assert not dealt.has(4)
+    assert dealt
+    assert [dealt.next(worker) for worker in (0, 3, 1, 2)] == ["b", "d", "w", None]
+    assert not dealt
+
+
 def test_as_done_gives_every_result_at_once(engine: Runtime, tmp_path: Path) -> None:
     """Under Ray the first task ends only after the second one's result was seen."""
     marker = tmp_path / "seen"

@@ -152,7 +152,7 @@ def test_work_that_kills_its_worker_ends_in_one_line() -> None:
     """And takes no other cell of that curator with it."""
     with runtime.start("ray", workers=2) as engine:
         engine.open("server", "client")
-        queues = [[(1,), (2,), (4,)], [(3,)]]
+        queues = [[(task,)] for task in (1, 2, 3, 4)]
         found = dict(engine.as_done(dies_of, Dealing([], queues, gone=lambda why: why)))
         assert [found[(task,)] for task in (1, 3, 4)] == [1, 3, 4]
         assert f"{MOST_LOSSES} curator actors died of it" in found[(2,)]

@@ -61,7 +61,7 @@ def test_cells_that_wait_for_the_server_are_on_their_way_at_once(ray_engine: Run
     ray_engine.open("server", "client")
     many = LANES * ray_engine.num_workers
     names = [str(number) for number in range(many)]
-    queues = [[(name, str(tmp_path), many) for name in names[part::2]] for part in range(2)]
+    queues = [[(name, str(tmp_path), many) for name in names[part::LANES]] for part in range(LANES)]
     found = dict(ray_engine.as_done(meets, Dealing([], queues)))
     assert [task[0] for task in sorted(found)] == names
     assert sorted(found.values()).count(found[min(found)]) == LANES, "one curator had more than its lanes"

@@ -42,8 +42,8 @@ class Lanes:
         self, curators: Seats, most: int, dealing: Dealing, call: Callable[[Task], Callable[[Seat], ray.ObjectRef]]
     ) -> None:
         self._curators, self._dealing, self._call = curators, dealing, call
-        self._own, self._led = Queues(dealing.queues), Queues(dealing.led)
         self.places = min(most, dealing.most or most, sum(map(len, (*dealing.queues, *dealing.led))))
+        self._own, self._led = Queues(dealing.queues), Queues(dealing.led, lambda lane: lane % self.places)
         self._free = list(range(self.places * (1 if dealing.most else LANES)))
         self._running: dict[ray.ObjectRef, _Running] = {}
         self._lost: list[_Running] = []
@@ -66,7 +66,7 @@ class Lanes:
 
     def _hungry(self) -> list[int]:
         """Free lanes that would get a task."""
-        return [lane for lane in self._free if self._led or (lane < self.places and self._own)]
+        return [lane for lane in self._free if self._led.has(lane) or (lane < self.places and self._own.has(lane))]
 
     def _hand_out(self, lane: int) -> None:
         task = self._own.next(lane) if lane < self.places else None
