@@ -6,11 +6,11 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 Made = TypeVar("Made")
 _room = 0  # copies of this process that may be at work at once
-_at_work: list["_Copy"] = []
+_at_work: list["_Copy[object]"] = []
 
 
 @contextlib.contextmanager
@@ -37,11 +37,11 @@ def made_beside(make: Callable[[], Made]) -> Callable[[], Made]:
     return lambda: made
 
 
-class _Copy:
+class _Copy(Generic[Made]):
     """A copy of this process that makes one thing. Where it fails, the thing is made here."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
-        self._make, self._found, self._file = make, list[object](), tempfile.TemporaryFile()  # noqa: SIM115 closed at its end
+        self._make, self._found, self._file = make, list[Made](), tempfile.TemporaryFile()  # noqa: SIM115 closed at its end
         self._process = os.fork()
         if not self._process:
             with contextlib.suppress(BaseException):
@@ -49,7 +49,7 @@ class _Copy:
                 self._file.flush()
                 os._exit(0)
             os._exit(1)
-        _at_work.append(self)
+        _at_work.append(cast(_Copy[object], self))
 
     def look(self) -> None:
         """Take what it made, if it has ended."""
@@ -61,15 +61,15 @@ class _Copy:
 
     def _take(self, process: int, status: int) -> None:
         if process:
-            _at_work.remove(self)
+            _at_work.remove(cast(_Copy[object], self))
             with self._file:
                 if status == 0:
                     self._file.seek(0)
-                    self._found.append(pickle.load(self._file))
+                    self._found.append(cast(Made, pickle.load(self._file)))
 
     def __call__(self) -> Made:
         if self in _at_work:
             self.end()
         if not self._found:
             self._found.append(self._make())
-        return cast(Made, self._found[0])
+        return self._found[0]
