@@ -241,7 +241,6 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 
 
 OFFERS: base.Offers[Params, Made, sp.csr_array, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.EDGE,),
     reads=lambda plan: base.Reads.NOTHING,
     situations=(

@@ -240,7 +240,6 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.EDGE,),
     reads=lambda plan: base.Reads.NOTHING,
     situations=(base.Situation("transductive", settings={"steps": 5}),),

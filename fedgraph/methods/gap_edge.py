@@ -163,7 +163,6 @@ def _scores(chosen: HopNetwork | public.Chosen, inputs: Sequence[np.ndarray]) ->
 
 _NO_EDGES = "reads no edge: a private method has to be better than this"
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.EDGE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH if plan.made.new_nodes else base.Reads.NOTHING,
     situations=(base.Situation("transductive"), base.Situation("inductive-edges")),

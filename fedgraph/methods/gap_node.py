@@ -274,7 +274,6 @@ def _joined(plan: Planned, model: base.Model, x: Any, hops: list[np.ndarray], of
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.NODE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(base.Situation("inductive", settings={"steps": 4, "projection": 16}),),

@@ -32,14 +32,13 @@ from fedgraph.documents.settings import Settings
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
 from fedgraph.learning.clipping.subgraphs import with_neighbours
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
+from fedgraph.learning.layers.matrices import FeatureMatrix, device
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.optimisers.descents import Descended, masked, poisson_mask
 from fedgraph.learning.sampling import bounded, require_limit
-from fedgraph.learning.views import project
 from fedgraph.methods import base
 from fedgraph.methods.base import seen
-from fedgraph.methods.base.node_caps import COIN, descent_of, directions
+from fedgraph.methods.base.node_caps import COIN, descent_of, directions, sparse_rows
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.aggregation_noise import least_multiplier
 from fedgraph.privacy.claims import heter_poisson as published
@@ -153,7 +152,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
         adjacency = bounded(adjacency, plan.params.degree, subgraph.nodes, COIN)
     elif plan.params.cap == "limit":
         require_limit(adjacency, plan.params.degree, subgraph.nodes)
-    return Work(_features(plan, graph), adjacency, torch.tensor(graph.labels, device=device()), subgraph.client)
+    return Work(sparse_rows(graph, plan.made.basis), adjacency, torch.tensor(graph.labels, device=device()), subgraph.client)
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
@@ -185,13 +184,8 @@ def server(plan: Planned, state: base.State[Descended], inbox: base.Inbox) -> ba
 
 def predict(plan: Planned, state: base.State[Descended], graph: Graph) -> np.ndarray:
     """[n, c] scores on a public graph; every neighbour is mentioned."""
-    rows = FeatureMatrix(with_neighbours(_features(plan, graph), sp.csr_array(graph.adjacency.astype(np.float32))))
+    rows = FeatureMatrix(with_neighbours(sparse_rows(graph, plan.made.basis), sp.csr_array(graph.adjacency.astype(np.float32))))
     return logits(plan.made.layout, state.memory.average, rows)
-
-
-def _features(plan: Planned, graph: Graph) -> sp.csr_array:
-    basis = plan.made.basis
-    return unit_rows(graph.features) if basis is None else project(graph.features, basis)
 
 
 def reads_rounds(plan: Planned) -> bool:
@@ -212,7 +206,9 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
     weights[units[:, 0]] /= 2
     for number, order in enumerate(seen.groups(plan)):
         part = graph.induced(order)
-        x = FeatureMatrix(with_neighbours(_features(plan, part), sp.csr_array(part.adjacency.shape, dtype=np.float32)))
+        x = FeatureMatrix(
+            with_neighbours(sparse_rows(part, plan.made.basis), sp.csr_array(part.adjacency.shape, dtype=np.float32))
+        )
         labels = torch.tensor(part.labels, device=device())
         coins = seen.Coins.of(order, units[:, 0])
         overlap = overlaps(x, coins.rows)
@@ -227,7 +223,6 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
 _SMALL: Mapping[str, object] = {"steps": 5, "projection": 16}
 
 OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(
-    kind="classifier",
     units=(Unit.NODE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(

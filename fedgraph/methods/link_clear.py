@@ -59,14 +59,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         raise ScenarioError("link_clear needs public features: use it in task: link_prediction")
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC)
     shown = PlannedRelease("edges", Unbounded(), Disclose("no privacy was asked for"), Unprotected("edges in clear"), range(1))
-    return base.Plan(
-        method="link_clear",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=False),
-        schedule=base.Schedule(rounds=1, releases=(shown,), min_clients=1),
-        made=Made(facts.public.attributes),
-    )
+    made = Made(facts.public.attributes)
+    guarantee = base.guarantee_of(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=False)
+    schedule = base.Schedule(1, (shown,), 1)
+    return base.Plan("link_clear", params, facts, guarantee, schedule, made)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:

@@ -33,7 +33,7 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from fedgraph.documents.settings import Settings
-from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.learning import links, pair_scorer
 from fedgraph.learning.optimisers.descents import poisson_mask
 from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut
@@ -41,11 +41,11 @@ from fedgraph.methods import base
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated, Unprotected
+from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.sensitivity import Bound, EdgeClippedSum, EdgeRows, kernel_name
-from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
+from fedgraph.privacy.units import Relation, Unit, Viewer
 from fedgraph.types import Subgraph
 
 REFERENCE = base.bibtex("sajadmanesh2023gap", "huang2025relational")
@@ -140,23 +140,17 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         bound = EdgeClippedSum(1.0, most, kernel_name(pair_scorer.clipped_gradient_sum))
     supervision = PlannedRelease("supervision", bound, *teaching, last)
     whole = teaching[0].std * math.sqrt(facts.sizes.num_clients) if isinstance(teaching[0], GaussianNoise) else 0.0
-    assumed = (
-        Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC,
-    )  # fmt: skip
-    return base.Plan(
-        method="link_hops",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=per_end),
-        schedule=base.Schedule(rounds=last.stop, releases=(*releases, supervision), min_clients=min_clients),
-        made=Made(np.concatenate(parts, axis=1), split, key, whole),
-    )
+    assumed = base.ATTRIBUTES_PUBLIC
+    made = Made(np.concatenate(parts, axis=1), split, key, whole)
+    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=per_end)
+    schedule = base.Schedule(last.stop, (*releases, supervision), min_clients)
+    return base.Plan("link_hops", params, facts, guarantee, schedule, made)
 
 
 def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tuple[Priced, Priced, int]:
     """(of a hop, of the sum that teaches the decoder, clients that must finish); of shared edges events price one end."""
     if not budget.private:
-        clear = Disclose("no noise was asked for"), Unprotected("no noise")
+        clear = base.NO_NOISE
         return clear, clear, 1
     whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     share = params.supervision_share if params.hops else 1.0
@@ -281,9 +275,7 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
     """float64 [m], by the discriminant or the scorer: computed from released values alone."""
     if state.memory.learnt is not None:
         return pair_scorer.scores(state.memory.learnt.descended.average, _read(plan, state.model), pairs)
-    if state.memory.direction is None:
-        raise RuntimeFailure("link_hops was asked for scores before its last round")
-    return np.asarray(_known(plan, state.model, pairs) @ state.memory.direction)
+    return np.asarray(_known(plan, state.model, pairs) @ base.require_received(plan, state.memory.direction))
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(

@@ -27,15 +27,15 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph.documents.settings import Settings
-from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods import base
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.events import Gaussian
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.own_budgets import OwnedRows
-from fedgraph.privacy.units import Assumption, Relation, Unit, Viewer
+from fedgraph.privacy.units import Relation, Unit, Viewer
 from fedgraph.types import Subgraph
 
 REFERENCE = base.bibtex("kasiviswanathan2013node")
@@ -109,7 +109,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     bound = OwnedRows(params.limit, 1 + scale.centre.size)
     owned = Relation.ENTITY_LINKS if entity else Relation.NODE_LINKS
     relation = Relation.EDGE_UNDIRECTED if facts.membership.cut_edges_shared else owned  # then no edge is read
-    noise: tuple[Mechanism, Event] = (Disclose("no noise was asked for"), Unprotected("no noise"))
+    noise = base.NO_NOISE
     min_clients, whole = 1, 0.0
     if budget.private:
         multiplier = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
@@ -117,15 +117,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         std, min_clients = base.gradient_std(multiplier, change, facts)
         noise, whole = (GaussianNoise(std), Gaussian(multiplier)), std * math.sqrt(facts.sizes.num_clients)
     releases = (PlannedRelease("sum", bound, *noise, range(1)),) if params.learns else ()
-    assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
-    return base.Plan(
-        method="link_owners",
-        params=params,
-        facts=facts,
-        guarantee=base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False),
-        schedule=base.Schedule(1, releases, min_clients=min_clients),
-        made=Made(rows, few, scale.centre, scale.spread, n, whole),
-    )
+    assumed = base.ATTRIBUTES_PUBLIC
+    made = Made(rows, few, scale.centre, scale.spread, n, whole)
+    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False)
+    schedule = base.Schedule(1, releases, min_clients=min_clients)
+    return base.Plan("link_owners", params, facts, guarantee, schedule, made)
 
 
 def _holders(facts: base.PublicFacts) -> float:
@@ -177,9 +173,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
     """float64 [m], the discriminant of each pair, tails drawn in (arsinh): from the released sum and public features."""
-    if state.memory.direction is None:
-        raise RuntimeFailure("link_owners was asked for scores before its round")
-    return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ state.memory.direction)
+    return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ base.require_received(plan, state.memory.direction))
 
 
 OFFERS: base.Offers[Params, Made, np.ndarray, Memory] = base.Offers(

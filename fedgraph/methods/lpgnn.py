@@ -233,7 +233,6 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.NODE,),
     situations=(base.Situation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),),
     trusts_nobody=True,

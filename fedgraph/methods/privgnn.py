@@ -167,7 +167,6 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.NODE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(base.Situation("inductive", settings={"queries": 4, "teacher_epochs": 5, "student_epochs": 20}),),

@@ -93,7 +93,6 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.EDGE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH if plan.made.new_nodes else base.Reads.NOTHING,
     situations=(

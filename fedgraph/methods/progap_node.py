@@ -224,7 +224,6 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.NODE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(base.Situation("inductive", settings={"steps": 3, "projection": 16}),),

@@ -162,7 +162,6 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.EDGE,),
     reads=lambda plan: base.Reads.NOTHING,
     situations=(

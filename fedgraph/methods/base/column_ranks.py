@@ -183,4 +183,4 @@ def server(plan: Plan, state: State, inbox: Inbox) -> State[ColumnRanks | None]:
     return State({"brackets": private_counts.narrowed_brackets(brackets, counts, std)}, None)
 
 
-OFFERS: Offers[None, None, np.ndarray, ColumnRanks | None] = Offers(kind="classifier", units=(), situations=())
+OFFERS: Offers[None, None, np.ndarray, ColumnRanks | None] = Offers(units=(), situations=())

@@ -24,7 +24,7 @@ from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, device
 from fedgraph.learning.optimisers.descents import Descent
 from fedgraph.learning.propagation.aggregation import hop, unit_length, weighted_sums
 from fedgraph.learning.sampling import bounded, require_limit, weighted
-from fedgraph.learning.views import ProjectedRows, coordinates, public_basis
+from fedgraph.learning.views import ProjectedRows, coordinates, project, public_basis
 from fedgraph.methods.base.facts import TESTED_IN_PUBLIC, Budget, PublicFacts, guarantee_of, require_test_graph
 from fedgraph.methods.base.plan import NO_NOISE, Plan, Schedule, Streams, Sums, gradient_std
 from fedgraph.privacy import neighbour_sums
@@ -116,13 +116,13 @@ class Caps:
             return bounded(adjacency, self.promised, ids, COIN)
         if client is not None and self.limit is not None:
             require_limit(adjacency, self.limit, ids)
-        cap = max(self.proven, key=lambda c: c.num_nodes) if client is None else self.proven[client]
-        return weighted(adjacency, _table(cap, adjacency.shape[0]))
+        return edge_weights(adjacency, max(self.proven, key=lambda c: c.num_nodes) if client is None else self.proven[client])
 
 
-def _table(cap: DegreeCap, size: int) -> np.ndarray:
-    """h(0) … for graphs of ``size`` nodes, which may be more than the cap was made for (a public graph)."""
-    return np.concatenate([cap.factors, np.full(max(0, size - cap.factors.size), cap.factors[-1])])
+def edge_weights(adjacency: sp.csr_array, cap: DegreeCap) -> sp.csr_array:
+    """Edges weighed by ``cap``; the graph may have more nodes than the cap was made for (a public graph)."""
+    beyond = max(0, adjacency.shape[0] - cap.factors.size)
+    return weighted(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
 
 
 def caps_of(params: CapSettings, facts: PublicFacts, budget: Budget) -> Caps:
@@ -187,6 +187,11 @@ def directions(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, 
 def rows_of(graph: Graph, basis: np.ndarray | None) -> FeatureMatrix:
     """Unit feature rows, or their coordinates along public directions."""
     return FeatureMatrix(unit_rows(graph.features)) if basis is None else ProjectedRows(coordinates(graph.features, basis))
+
+
+def sparse_rows(graph: Graph, basis: np.ndarray | None) -> sp.csr_array:
+    """``rows_of`` as CSR [n, k], where neighbours are added up before a network reads them."""
+    return unit_rows(graph.features) if basis is None else project(graph.features, basis)
 
 
 @dataclass(frozen=True, eq=False)

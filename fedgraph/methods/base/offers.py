@@ -145,9 +145,9 @@ class Offers(Generic[P, M, W, S]):
     convolutions: for attacks that invert a graph convolution: what reads its layers out of a state; None for other networks.
     """
 
-    kind: Kind
     units: tuple[Unit, ...]
     situations: tuple[Situation, ...]
+    kind: Kind = "classifier"
     ignores_budget: Mapping[str, object] | None = None
     any_broadcast: bool = False
     trusts_nobody: bool = False

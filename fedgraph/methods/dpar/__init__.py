@@ -204,7 +204,6 @@ def _rows(plan: Planned, work: Work, round_: int, streams: base.Streams, desk: D
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.NODE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(

@@ -170,7 +170,6 @@ def _inputs(plan: Planned, graph: Graph) -> FeatureMatrix:
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.NODE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH if plan.facts.public.name == "test-graph" else base.Reads.OWN_ROW,
     situations=(base.Situation("inductive", settings={"steps": 5}), base.Situation("asking", settings={"steps": 5})),

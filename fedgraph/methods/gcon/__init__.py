@@ -225,7 +225,6 @@ def reads(plan: Planned) -> base.Reads | None:
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.EDGE,),
     reads=reads,
     situations=(base.Situation("transductive"), base.Situation("inductive-edges")),

@@ -232,7 +232,6 @@ def reads(plan: Planned) -> base.Reads:
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    kind="classifier",
     units=(Unit.NODE,),
     reads=reads,
     situations=(base.Situation("asking", settings={"steps": 5}), base.Situation("inductive", settings={"steps": 5})),

@@ -240,7 +240,6 @@ _DRAFTS = (
     base.Draft("federation", "edge", _GCN, _PLAIN, compared=True, quick=_FEWER, crossing=False),
 )
 OFFERS: base.Offers[Params, Asked, local.Work, phases.Training] = base.Offers(
-    kind="classifier",
     units=(Unit.NODE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(

@@ -18,13 +18,12 @@ from fedgraph.learning.clipping import neighbour_rows, subgraphs
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum, left_over_products, overlaps, products
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers import graphsage
-from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, device, unit_rows
+from fedgraph.learning.layers.matrices import DenseMatrix, FeatureMatrix, device
 from fedgraph.learning.layers.models import Layout, logits, on_device
 from fedgraph.learning.optimisers.descents import Descended, fixed_mask, masked, poisson_mask
-from fedgraph.learning.views import project
 from fedgraph.methods import base
 from fedgraph.methods.base import seen
-from fedgraph.methods.base.node_caps import descent_of, directions
+from fedgraph.methods.base.node_caps import descent_of, directions, sparse_rows
 from fedgraph.methods.sage_node.caps import Caps, Made, Params, caps_from_settings
 from fedgraph.privacy.accounting import aggregation_noise, calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -145,7 +144,7 @@ def predict(plan: Planned, state: base.State[Descended], graph: Graph) -> np.nda
     if isinstance(network, Layout):
         rows = _one_layer(plan, graph, adjacency)
         return logits(network, average, DenseMatrix(rows) if isinstance(rows, np.ndarray) else rows)
-    features = FeatureMatrix(_features(plan, graph))
+    features = FeatureMatrix(sparse_rows(graph, plan.made.basis))
     found = graphsage.scores(network, on_device(average), features, graphsage.Mean(adjacency))
     return found.cpu().numpy()
 
@@ -199,24 +198,18 @@ def _known_rows(plan: Planned, part: Graph, nodes: np.ndarray) -> FeatureMatrix 
 
 def _rows(plan: Planned, graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | subgraphs.Roots | np.ndarray:
     if plan.params.layers == 2:
-        return subgraphs.roots(_features(plan, graph), adjacency)
+        return subgraphs.roots(sparse_rows(graph, plan.made.basis), adjacency)
     return _one_layer(plan, graph, adjacency)
 
 
 def _one_layer(plan: Planned, graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | np.ndarray:
-    features = _features(plan, graph)
+    features = sparse_rows(graph, plan.made.basis)
     if plan.made.caps.kind == "log":
         return neighbour_rows.rows(features, adjacency, plan.made.caps.scale)
     return FeatureMatrix(subgraphs.with_neighbours(features, adjacency))
 
 
-def _features(plan: Planned, graph: Graph) -> sp.csr_array:
-    basis = plan.made.basis
-    return unit_rows(graph.features) if basis is None else project(graph.features, basis)
-
-
 OFFERS: base.Offers[Params, Made, Work, Descended] = base.Offers(
-    kind="classifier",
     units=(Unit.NODE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(

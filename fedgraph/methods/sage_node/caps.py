@@ -19,8 +19,9 @@ from pydantic import Field, model_validator
 from fedgraph.documents.settings import Settings
 from fedgraph.learning.layers import graphsage
 from fedgraph.learning.layers.models import Layout
-from fedgraph.learning.sampling import bounded, require_limit, weighted
+from fedgraph.learning.sampling import bounded, require_limit
 from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.methods.base.node_caps import COIN, edge_weights
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.aggregation_noise import Stage, touched_rows
 from fedgraph.privacy.claims.sage import affected_subgraphs
@@ -64,9 +65,6 @@ class Params(Settings):
         return Relation(self.relation)
 
 
-COIN = 0  # names the public coins that cut neighbourhoods
-
-
 @dataclass(frozen=True)
 class Caps:
     """The rule. cap: where rows hold weighted sums, that of the largest client. scale: c. sensitivity: Δ of a step then.
@@ -89,8 +87,7 @@ class Caps:
     def neighbourhoods(self, adjacency: sp.csr_array, ids: np.ndarray, held: bool) -> sp.csr_array:
         """What rows aggregate over: weights, or the graph, cut where it is cut. held: a client's own graph."""
         if self.cap is not None:
-            table = self.cap.factors
-            return weighted(adjacency, np.concatenate([table, np.full(max(0, adjacency.shape[0] - table.size), table[-1])]))
+            return edge_weights(adjacency, self.cap)
         if self.cut is not None:
             return bounded(adjacency, self.cut, ids, COIN)
         if held and self.limit is not None:
