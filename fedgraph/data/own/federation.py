@@ -87,10 +87,10 @@ class Given:
 
 
 def load(path: Path, rules: EdgeRules, labelled: bool = True) -> Graph:
-    """All clients of the folder as one graph whose nodes know their owner. rules: whether features come from edges.
+    """All clients of the folder as one graph whose nodes know their owner; a node is called ``client/id``.
 
-    labelled: whether labels are read; without, nobody has one, and tables of labels may be missing.
-    Raises ``DataError`` in one line that names file, line, what was found and what is allowed.
+    rules: whether features come from edges. labelled: whether labels are read; without, nobody has one, and tables of labels
+    may be missing. Raises ``DataError`` in one line that names file, line, what was found and what is allowed.
     """
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/federation needs one with a folder per client")
@@ -127,7 +127,11 @@ def load(path: Path, rules: EdgeRules, labelled: bool = True) -> Graph:
     )
     split, provenance = _joined_split(given, starts, path, names), Provenance("own", "; ".join((detail, *seen)), checksums)
     scales = own_scales(graph.features, columns)
-    return replace(graph, masks=split, provenance=provenance, features_from_edges=from_edges, columns=scales)
+    ids = tuple(
+        f"{name}/{node}" for name, g in zip(names, given, strict=True) for node in sorted(g.rows, key=g.rows.__getitem__)
+    )
+    called = replace(graph.names, ids=ids)
+    return replace(graph, names=called, masks=split, provenance=provenance, features_from_edges=from_edges, columns=scales)
 
 
 def _folders(path: Path) -> list[Path]:

@@ -54,6 +54,26 @@ def test_columns_are_matched_by_name_and_labels_by_text(two: Path) -> None:
     assert "north/features.csv" in graph.provenance.checksums
 
 
+def test_nodes_are_called_by_their_client_and_id(two: Path) -> None:
+    """An id may be there at several clients, and a model is asked about people by their ids."""
+    graph = load(two)
+    expected = [f"{name}/{line.split(',')[0]}" for name in graph.owner_names
+                for line in (two / name / "features.csv").read_text(encoding="utf-8").splitlines()[1:]]  # fmt: skip
+    assert list(dict.fromkeys(expected)) == list(graph.ids)
+
+
+def test_labels_may_be_left_away(two: Path) -> None:
+    labelled = load(two)
+    for table in two.glob("*/labels.csv"):
+        table.unlink()
+    graph = data.load("own/federation", path=two, parameters={"labels": False})
+    assert isinstance(graph, Graph)
+    assert (graph.labels == -1).all()
+    assert (graph.adjacency != labelled.adjacency).nnz == 0
+    with pytest.raises(DataError, match=r"labels\.csv: there is none"):
+        load(two)
+
+
 def test_every_kind_of_file_gives_the_same_graph(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     x = np.array([[30.0, 1.0], [40.0, 0.0], [50.0, 2.0]], dtype=np.float32)
