@@ -219,7 +219,7 @@ def test_a_list_of_small_graphs_is_compared_with_whole_graphs_private() -> None:
     import networkx as nx
 
     graphs = []
-    for place in range(60):
+    for place in range(40):
         made = nx.cycle_graph(6 + place % 5) if place % 2 else nx.path_graph(6 + place % 5)
         made.graph["y"] = "ring" if place % 2 else "line"
         graphs.append(made)
