@@ -194,13 +194,15 @@ def page_library(
 
 def render(content: Content) -> str:
     """The page."""
+    shown = [table for chapter in content.chapters for table in chapter.tables]
+    inside = [table for chapter in content.chapters for part in chapter.parts for table in part.section.tables]
     text = load_template("page.html").render(
         c=content,
         picture=lambda figure: "data:image/webp;base64," + base64.b64encode(plots.for_page(figure)).decode(),
         spec=embed_json,
         sort=lambda value: value if isinstance(value, str) else f"{value:.6g}",
         words=word_columns,
-        widest=max((len(t.header) for c in content.chapters for t in (*c.tables, *_tables(c.parts))), default=0),
+        widest=max((len(table.header) for table in (*shown, *inside)), default=0),
         wide=is_wide,
         shared_tips=shared_tips,
         hides_its_order=hides_its_order,
@@ -212,10 +214,6 @@ def render(content: Content) -> str:
     return re.sub(
         r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)|</p>\s*(?=<p|<ul|<h\d|</?div|</?details)", "", text
     )  # HTML needs none of these
-
-
-def _tables(parts: Sequence[Part]) -> list[Table]:
-    return [table for part in parts for table in part.section.tables]
 
 
 def load_template(name: str, escaped: bool = True) -> jinja2.Template:

@@ -143,7 +143,9 @@ def _accuracies(rows: Sequence[Row]) -> Table:
     scores |= {"model": "the model itself"} | looked_at
     columns: dict[str, Callable[[Row], str]] = {
         "what is compared": _name,
-        "largest ε": _largest,
+        "largest ε": lambda r: (
+            "—" if not _facts(r).encoder else "no encoding" if math.isinf(r.head.epsilon) else rounded(r.head.epsilon)
+        ),
         **{title: functools.partial(mean_spread, metric=metric) for metric, title in scores.items()},
         "mean GW": lambda r: rounded(r.mean("gw_mean")),
         "ε published": lambda r: rounded(r.published),
@@ -157,11 +159,6 @@ def _accuracies(rows: Sequence[Row]) -> Table:
     unit += f", but one node, at the promised degree, in {' and '.join(of_nodes)}" if of_nodes else ""
     note = phrase(PART, "table", unit=unit, delta=rows[0].head.delta) + (f" {phrase(PART, 'tuned')}" if tuned else "")
     return tabulate("Accuracy and privacy", sorted(rows, key=lambda r: r.head.method not in LEAKS), columns, note)
-
-
-def _largest(row: Row) -> str:
-    clear = "no encoding" if math.isinf(row.head.epsilon) else rounded(row.head.epsilon)
-    return clear if _facts(row).encoder else "—"
 
 
 def _path(row: Row, path: str) -> str:

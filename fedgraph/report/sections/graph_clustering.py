@@ -75,7 +75,12 @@ def _beside(records: Records, rows: Sequence[Row]) -> list[Table]:
             away = f"{(ours - printed.value) / error:+.1f}" if error else "—"
             numbers = (f"{ours:.2f} ± {error:.2f}", f"{printed.value:g}", f"{ours - printed.value:+.2f}", away)
             body.append((f"{metric}, {hops}", *numbers, printed.source))
-    for row in _whatever_the_smallest(rows):
+    # Rows at ε = 1/n joined: what names their cells is the largest ε, and so the smallest graph, of each seed.
+    joined: dict[tuple[object, ...], list[Entry]] = {}
+    for row in rows:
+        each = row.head.facts_as(GraphClusteringFacts).rule == "1/n"
+        joined.setdefault((row.head.method, row.head.variant, None if each else row.head.epsilon), []).extend(row.entries)
+    for row in (Row(tuple(entries)) for entries in joined.values()):
         among = f"{asked.get('clients')} of {hops}"
         at = printed_numbers.PER_GRAPH if row.head.facts_as(GraphClusteringFacts).rule == "1/n" else row.head.epsilon
         printed = printed_numbers.find(records.dataset, str(row.head.method), among, at, "gw_mean")
@@ -87,15 +92,6 @@ def _beside(records: Records, rows: Sequence[Row]) -> list[Table]:
             body.append((name, mean, f"{printed.value:g} ± {printed.spread:g}", *apart, printed.source))
     header = ("what", "ours", "printed", "difference", "in standard errors", "source")
     return [Table("Beside the published numbers", header, tuple(body), phrase("graph_clustering", "beside"))] if body else []
-
-
-def _whatever_the_smallest(rows: Sequence[Row]) -> list[Row]:
-    """Rows at ε = 1/n joined: what names their cells is the largest ε, and so the smallest graph, of each seed."""
-    found: dict[tuple[object, ...], list[Entry]] = {}
-    for row in rows:
-        each = row.head.facts_as(GraphClusteringFacts).rule == "1/n"
-        found.setdefault((row.head.method, row.head.variant, None if each else row.head.epsilon), []).extend(row.entries)
-    return [Row(tuple(entries)) for entries in found.values()]
 
 
 def _name(row: Row) -> str:
