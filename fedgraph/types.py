@@ -238,15 +238,19 @@ class GraphCollection:
 
 
 def describe(graph: Graph | GraphCollection) -> str:
-    """One line: name, counts, source."""
+    """One line: name, counts, and how it was read."""
+    source, detail = graph.provenance.source, graph.provenance.detail
+    return f"{describe_size(graph)} ({detail if detail.startswith(f'{source} ') else f'{source}: {detail}'})"
+
+
+def describe_size(graph: Graph | GraphCollection) -> str:
+    """One line: name and counts."""
     if isinstance(graph, GraphCollection):
         counts = f"{len(graph.graphs)} graphs"
     else:
         what = "nodes" if graph.names.one == "node" else f"{graph.names.one}s as rows"
         counts = f"{graph.num_nodes:,} {what}, {graph.num_edges:,} edges, {graph.num_features:,} features"
-    source, detail = graph.provenance.source, graph.provenance.detail
-    told = detail if detail.startswith(f"{source} ") else f"{source}: {detail}"
-    return f"{graph.name}: {counts}, {graph.num_classes} classes ({told})"
+    return f"{graph.name}: {counts}, {graph.num_classes} classes"
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from fedgraph.report.columns import numbers_of_cells
 from fedgraph.report.report_rows import group_rows
 from fedgraph.report.saved_run import UNFINISHED
 from fedgraph.report.sections.base import Records
-from fedgraph.types import Graph, GraphCollection, describe
+from fedgraph.types import Graph, GraphCollection, describe, describe_size
 
 SHORT_RUN = (
     "SHORT RUN (--quick): the scenario was shrunk so that it ends soon. This shows what a report looks like; do not decide by "
@@ -70,10 +70,9 @@ def write(
 
     described = {dataset: describe(g) for dataset, g in graphs.items()}
     cells = sum(len(r.entries) for r in records)
-    lead = (
-        f"{'; '.join(described.values()) or 'No data set is read'}. {cells} result{'' if cells == 1 else 's'}: one for each "
-        "method, level of trust, ε and seed."
-    )
+    sizes = "; ".join(map(describe_size, graphs.values())) or "No data set is read"
+    where = " What was read, and how, stands under Data." if graphs else ""
+    lead = f"{sizes}. {cells} result{'' if cells == 1 else 's'}: one for each method, level of trust, ε and seed.{where}"
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
     rows = [row for r in records for row in group_rows(r.entries)]

@@ -158,7 +158,8 @@ def _costs(picked: Best, best: Score, top: Score | None, own: Sequence[Best]) ->
     less_trust = [b for b in own if b.budget == picked.budget and b.trust.rank < picked.trust.rank]
     for b in [*less_trust, *(b for b in own if b.trust is picked.trust and b.budget < picked.budget)]:
         name = f"trusting only {b.trust.value}" if b in less_trust else f"ε ≤ {rounded(b.budget)}"
-        said.append(f"{name}: {'no row keeps it' if b.score is None else lost(best, b.score, ' more')}")
+        useless = "no row keeps it" if b.score is None else "learns nothing" if not chance.beats_floor(b.score) else ""
+        said.append(f"{name}: {useless or lost(best, b.score or best, ' more')}")
     if any(b.budget > picked.budget or b.trust.rank > picked.trust.rank for b in own):
         said.append("a larger ε or more trust gains nothing beyond chance")
     return "; ".join(said)

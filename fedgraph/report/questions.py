@@ -12,7 +12,7 @@ CLASSIFY = {
     "inductive": "to classify nodes",
     "inductive-edges": "to classify nodes of a public graph, learnt where edges are private",
     "transductive": "to classify the unlabelled nodes of one graph",
-    "asking": "to classify nodes that ask with their own features and edges",
+    "asking": "to classify nodes that are private, too (each asks with its own features and edges)",
 }
 UNIT_WORDS = {
     "edge": "Edge level: only who is linked to whom is private",

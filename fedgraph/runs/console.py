@@ -24,7 +24,7 @@ from fedgraph.runtime.base import Runtime
 SECONDS_BETWEEN_LINES = 10.0  # at first
 SHARE_BETWEEN_LINES = 0.25  # of the time so far
 SECONDS_OF_REPORT = 3.0  # after the last cell, on two quiet cores (2026-11)
-COMPARED = ("average_precision_positive", "accuracy", "ari")  # the first that a cell has says how good it is
+COMPARED = ("average_precision_positive", "accuracy", "ari", "auc")  # the first that a cell has says how good it is
 
 
 class Console:

@@ -18,7 +18,7 @@ import yaml
 from fedgraph import plugins
 from fedgraph.methods.base import Draft, kinds
 from fedgraph.privacy.trust import Trust
-from fedgraph.scenario.wanted import MANY_PEOPLE, PROTOCOLS, WHOLE, Wanted, delta_for
+from fedgraph.scenario.wanted import MANY_PEOPLE, PROTOCOLS, WHOLE, Data, Wanted, delta_for
 
 SCHEMA = "fedgraph.schema.json"
 COMMENT_AT = 52  # column at which a short row's comment begins
@@ -26,6 +26,7 @@ LEFT_OUT = 3  # clients of a federation that are left out in turn, from the smal
 COMPARED = (400, 300, 200, 100, 60)  # graphs that are compared pair by pair, from the dearest draft to the cheapest
 PAIRWISE = ("compared", "clusters")  # tasks whose work grows with the pairs
 FOLDS = 5
+USUAL_SHARE, TESTED = 0.8, 110  # what trains; and how many labelled ones at least are left to test, which takes 100
 QUICK_CEILING = 50_000  # people; of more, the row without privacy takes most of --quick: 86 s for 200,000 (2026-11)
 
 Rows = Sequence[tuple[str, Draft]]  # method, row
@@ -107,12 +108,21 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
         if short
         else "",
         "tasks": range((3 if size.spare else 2) if many else 1),
+        "train_fraction": _train_fraction(data),
         "dealt": "natural" if data.owners or data.federation else f"uniform, clients: {wanted.clients or 10}",
         "whole": f"{wanted.title}{WHOLE}",
         "folds": max(2, min(FOLDS, data.least_class)),
         "most": COMPARED[size.cheaper],
         "least": COMPARED[-1],
     }
+
+
+def _train_fraction(data: Data) -> float | None:
+    """The share that trains where the usual four fifths would leave too few to test; None where they do, or nothing helps."""
+    labelled = 0 if data.graph is None or data.split else int((data.graph.labels >= 0).sum())
+    if labelled < 2 * TESTED or (1 - USUAL_SHARE) * labelled >= TESTED:
+        return None
+    return math.floor(20 * (1 - TESTED / labelled)) / 20
 
 
 def _federation(wanted: Wanted) -> dict[str, Any]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
 import yaml
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.scenario import draft
 from fedgraph.scenario.wanted import Data, Wanted
+from fedgraph.types import Graph
 
 
 @pytest.mark.parametrize(("people", "ceiling"), [(1_500, True), (200_000, False)])
@@ -22,3 +26,20 @@ def test_quick_leaves_the_row_without_privacy_out_where_it_takes_most_of_the_tim
     assert methods == {"features", "label_hop"} | ({"nonprivate"} if ceiling else set())
     assert "nonprivate" in {row["method"] for row in written["tasks"][0]["methods"]}
     assert ("left out" in text) is not ceiling
+
+
+@pytest.mark.parametrize(("labelled", "trains"), [(90, None), (300, 0.6), (450, 0.75), (600, None)])
+def test_a_hundred_are_tested_where_that_many_have_a_label(library: Graph, labelled: int, trains: float | None) -> None:
+    """Of fewer nothing can be concluded; four fifths train, where the last fifth is enough, or nothing would be."""
+    rows = np.arange(1_000) % library.num_nodes
+    graph = replace(
+        library.induced(np.arange(library.num_nodes)),
+        adjacency=sp.csr_array((1_000, 1_000), dtype=library.adjacency.dtype),
+        features=library.features[rows],
+        labels=np.where(np.arange(1_000) < labelled, library.labels[rows], -1),
+        masks=(),
+    )
+    data = Data("own/csv", Path("/data/mine"), "mine", "found", graph=graph, people=1_000)
+    text = draft.draft_yaml(Wanted(data, "node", (Trust.CURATOR,), (1.0, 8.0), None, None), Path("/data"))
+    assert yaml.safe_load(text)["tasks"][0].get("train_fraction") == trains
+    assert trains is None or round((1 - trains) * labelled) >= 110
