@@ -246,10 +246,9 @@ def describe(graph: Graph | GraphCollection) -> str:
 def describe_size(graph: Graph | GraphCollection) -> str:
     """One line: name and counts."""
     if isinstance(graph, GraphCollection):
-        counts = f"{len(graph.graphs)} graphs"
-    else:
-        what = "nodes" if graph.names.one == "node" else f"{graph.names.one}s as rows"
-        counts = f"{graph.num_nodes:,} {what}, {graph.num_edges:,} edges, {graph.num_features:,} features"
+        return f"{graph.name}: {len(graph.graphs)} graphs, {graph.num_classes} classes"
+    what = "nodes" if graph.names.one == "node" else f"{graph.names.one}s as rows"
+    counts = f"{graph.num_nodes:,} {what}, {graph.num_edges:,} edges, {graph.num_features:,} features"
     return f"{graph.name}: {counts}, {graph.num_classes} classes"
 
 

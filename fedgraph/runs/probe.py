@@ -241,7 +241,7 @@ def fitted(wanted: Wanted, fixed_trust: bool, began: float) -> Wanted:
         tried = probe_kinds(probed, DRAFT_PROBE, time.process_time)
         costs = {(name, str(d.settings.get("label"))): [c for c, _ in d.cheaper] for name, d in draft.offered_rows(wanted)}
         fits = min(FITS, WITH_DRAFT - (time.process_time() - began))
-        for size in _sizes(len(wanted.trust), fixed_trust):
+        for size in _sizes(len(wanted.trust), fixed_trust, wanted.data.federation and not wanted.links):
             asked = replace(wanted, size=size)
             now = {}
             for kind, one in tried.items():
@@ -262,13 +262,20 @@ def _times(kind: Kind, size: Size, costs: Mapping[tuple[str, str], list[float]],
     return steps[min(size.cheaper, len(steps) - 1)]
 
 
-def _sizes(num_trust: int, fixed_trust: bool) -> Iterator[Size]:
-    """From the most that is of use to the least: dear comparisons go first, then spare rows, then seeds, then trust."""
+def _sizes(num_trust: int, fixed_trust: bool, owners: bool) -> Iterator[Size]:
+    """From the most that is of use to the least: dear comparisons go first, then spare rows, then seeds, then trust.
+
+    owners: of a federation get advice from three seeds on, so their levels of trust go before seeds.
+    """
+    less_trust = () if fixed_trust else range(num_trust - 1, 0, -1)
     yield from (Size(3, True, cheaper, num_trust) for cheaper in range(3))
     yield from (Size(3, False, cheaper, num_trust) for cheaper in range(2, LEAST + 1))
-    yield Size(2, False, LEAST, num_trust)
-    yield Size(1, False, LEAST, num_trust)
-    yield from (Size(1, False, LEAST, least) for least in range(num_trust - 1, 0, -1) if not fixed_trust)
+    if owners:
+        yield from (Size(3, False, LEAST, least) for least in less_trust)
+    else:
+        yield Size(2, False, LEAST, num_trust)
+        yield Size(1, False, LEAST, num_trust)
+    yield from (Size(1, False, LEAST, least) for least in (less_trust or (num_trust,)))
 
 
 def _stages(wanted: Wanted, folder: Path, engine: Runtime) -> tuple[Stage, ...]:

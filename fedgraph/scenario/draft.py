@@ -127,7 +127,11 @@ def _train_fraction(data: Data) -> float | None:
 
 def _federation(wanted: Wanted) -> dict[str, Any]:
     """Its short form has one budget and no privacy, one level of trust, one client left out, few steps."""
-    data, trust, edge = wanted.data, wanted.trust[: wanted.size.trust], wanted.unit == "edge"
+    data, edge = wanted.data, wanted.unit == "edge"
+    kept = sorted(wanted.trust, key=lambda t: t is Trust.CURATOR)[
+        : wanted.size.trust
+    ]  # joining is what a federation asks about
+    trust = [t for t in wanted.trust if t in kept]
     joined = [t for t in trust if t is not Trust.CURATOR]
     choices = ["alone", *(["federated"] if joined else []), *(["curator"] if Trust.CURATOR in trust else [])]
     choices += ["personalised"] if joined else []
@@ -139,7 +143,7 @@ def _federation(wanted: Wanted) -> dict[str, Any]:
     return {
         "edge": edge,
         "choices": choices,
-        "left_out": min(LEFT_OUT, data.clients),
+        "left_out": min(LEFT_OUT if wanted.size.spare else 1, data.clients),
         "trust": trusted,
         "budgets": _numbers(wanted.epsilons),
         "quick_budgets": _numbers([*([max(finite)] if finite else []), *([math.inf] if without else [])]),

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 import yaml
 
 from fedgraph.privacy.trust import Trust
+from fedgraph.runs import probe
 from fedgraph.scenario import draft
-from fedgraph.scenario.wanted import Data, Wanted
+from fedgraph.scenario.wanted import TRUST, Data, Wanted
 from fedgraph.types import Graph
 
 
@@ -43,3 +44,16 @@ def test_a_hundred_are_tested_where_that_many_have_a_label(library: Graph, label
     text = draft.draft_yaml(Wanted(data, "node", (Trust.CURATOR,), (1.0, 8.0), None, None), Path("/data"))
     assert yaml.safe_load(text)["tasks"][0].get("train_fraction") == trains
     assert trains is None or round((1 - trains) * labelled) >= 110
+
+
+def test_what_fits_of_a_federation_asks_whether_joining_is_worth_it() -> None:
+    """Owners get advice from three seeds on, so levels of trust go before seeds, and the curator's first."""
+    data = Data("own/federation", Path("/data/mine"), "mine", "found", clients=5, people=1_500)
+    smaller = [size for size in probe._sizes(3, False, owners=True) if size.trust < 3]
+    assert [(size.seeds, size.trust) for size in smaller] == [(3, 2), (3, 1), (1, 2), (1, 1)]
+    for size, trust in zip(smaller, (["sums", "own-client"], ["sums"]), strict=False):
+        wanted = Wanted(data, "node", TRUST, (1.0, 8.0), None, None, size=size)
+        task = yaml.safe_load(draft.draft_yaml(wanted, Path("/data")))["tasks"][0]
+        assert task["trust"] == trust
+        assert task["participations"] == ["alone", "federated", "personalised", "left-out"]
+        assert task["left_out"] == 1

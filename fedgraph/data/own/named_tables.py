@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import torch
 
 Named = tuple[dict[str, int], np.ndarray, np.ndarray, tuple[str, ...], np.ndarray]
-TEXTS = "of a text: a column of 0 and 1 for each"
 LONG = ("id", "feature", "value")
 
 
@@ -42,7 +41,7 @@ def named_features(content: bytes, name: str) -> Named:
         )
     rows: dict[str, int] = {}
     found: dict[tuple[int, str], float] = {}
-    faults = Faults()
+    faults, unread = Faults(), dict[str, list[tuple[str, str]]]()  # of a column: where a cell is no number, and what it is
     sparse = tuple(h.casefold() for h in head) == LONG
     for number, (node, *cells) in lines:
         where, known = f"{name}:{number}", node in rows
@@ -55,14 +54,16 @@ def named_features(content: bytes, name: str) -> Named:
             value = tables.number_in(cell)
             if sparse and not column and not cell:
                 continue
-            if not column or np.isnan(value):
-                faults.note(
-                    where, f"{column or 'a feature without a name'} is {cell!r}; allowed: a name and a finite number ({TEXTS})"
-                )
+            if not column:
+                faults.note(where, f"a feature without a name is {cell!r}; allowed: a name and a finite number")
+            elif np.isnan(value):
+                unread.setdefault(column, []).append((where, cell))
             elif sparse and (row, column) in found:
                 faults.note(where, f"node {node!r} has feature {column!r} twice; allowed: once")
             elif value or sparse:
                 found[row, column] = value
+    for column, places in unread.items():
+        faults.note(places[0][0], _unread(column, [cell for _, cell in places]))
     faults.refuse()
     if not rows:
         raise DataError(f"{name}: a header but no nodes; allowed: one line per node")
@@ -70,6 +71,14 @@ def named_features(content: bytes, name: str) -> Named:
     place = {column: number for number, column in enumerate(names)}
     set_rows, columns = np.array([(row, place[column]) for row, column in found], np.int64).reshape(-1, 2).T
     return rows, set_rows, columns, names, np.array(list(found.values()), np.float32)
+
+
+def _unread(column: str, cells: Sequence[str]) -> str:
+    """One sentence about all cells of a column that are no numbers."""
+    more = f" (and {len(cells) - 1:,} further cells of this column)" if len(cells) > 1 else ""
+    remedy = "fill it, with the same rule at every client" if not cells[0] else "write a column of 0 and 1 for each text"
+    found = repr(cells[0]) if cells[0] else "an empty cell"
+    return f"{column} is {found}{more}; allowed: a finite number. Of a federation: {remedy}, or leave the column out"
 
 
 def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:

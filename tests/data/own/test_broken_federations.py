@@ -125,7 +125,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "npz-several-splits": (_arrays(train_mask=np.eye(4)[:, :2], test_mask=np.eye(4)[:, 2:]), "its masks are 2 splits"),
     "npz-mask-without-test": (_arrays(train_mask=np.ones(4)), "a split needs train_mask and test_mask"),
     "npz-names-twice": (_bytes("arrays/feature_names.txt", b"age\nage\n"), "allowed: 2 different names"),
-    "parquet-null": (_table("features", id=NODES, age=[None, 1, 2, 3]), r"features\.parquet:2: age is ''"),
+    "parquet-null": (_table("features", id=NODES, age=[None, 1, 2, 3]), r"features\.parquet:2: age is an empty cell"),
     "parquet-list": (_table("features", id=NODES, age=[[1]] * 4), "plain columns"),
     "parquet-text": (_table("features", id=NODES, age=["old"] * 4), "age is 'old'"),
     "parquet-only-ids": (_table("features", id=NODES), "names the columns"),
@@ -206,3 +206,16 @@ def test_a_parquet_table_of_edges_may_be_empty_and_its_features_true_or_false(th
     graph = load(three)
     assert graph.num_edges == 4, "those of the two other clients"
     assert graph.features[8:].toarray().sum() == 3
+
+
+def test_a_column_of_texts_is_one_fault_with_its_remedy(three: Path) -> None:
+    lines = "".join(
+        f"{n},{i},{job},\n" for i, (n, job) in enumerate(zip(NODES, ("baker", "nurse", "baker", "clerk"), strict=True))
+    )
+    (three / "tables/features.csv").write_text(f"id,age,job,rent\n{lines}")
+    with pytest.raises(DataError) as caught:
+        data.load("own/federation", path=three)
+    job, rent = str(caught.value).splitlines()
+    assert "features.csv:2: job is 'baker' (and 3 further cells of this column); allowed: a finite number" in job
+    assert "a column of 0 and 1 for each text, or leave the column out" in job
+    assert "rent is an empty cell (and 3 further cells of this column)" in rent
