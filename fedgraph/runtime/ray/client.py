@@ -73,6 +73,7 @@ class Actor:
         self._thread = threading.local()
         if not gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray hides a GPU only from those who asked for one
+            os.environ["POT_BACKEND_DISABLE_PYTORCH"] = "1"  # it is given arrays of numpy, and would import torch for nobody
         process.keep_freed()
         for name in modules:
             with contextlib.suppress(Exception):  # another version on this machine: ``About`` says so in words

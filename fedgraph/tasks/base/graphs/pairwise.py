@@ -6,6 +6,7 @@ of: the spaces, and how they are compared. A resumed run finds them there: a pai
 """
 
 import hashlib
+import os
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -215,4 +216,5 @@ def _solve_chunk(which: np.ndarray, spaces: Sequence[MetricSpace], options: grom
 
 def _on_gpu(task: int) -> bool:
     """Whether the server's process that is asked has one; then all have the same share of one."""
-    return device().type == "cuda"
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") == ""  # then nobody imports torch to ask
+    return not hidden and device().type == "cuda"
