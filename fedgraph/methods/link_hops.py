@@ -42,7 +42,7 @@ from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
+from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.sensitivity import Bound, EdgeClippedSum, EdgeRows, kernel_name
 from fedgraph.privacy.units import Relation, Unit, Viewer
@@ -150,25 +150,26 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tuple[Priced, Priced, int]:
     """(of a hop, of the sum that teaches the decoder, clients that must finish); of shared edges events price one end."""
     if not budget.private:
-        clear = base.NO_NOISE
-        return clear, clear, 1
+        return base.NO_NOISE, base.NO_NOISE, 1
     whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     share = params.supervision_share if params.hops else 1.0
-    ends = math.sqrt(2) if facts.membership.cut_edges_shared else 1.0
     of_hop = whole * math.sqrt(params.hops / (1 - share)) if params.hops else math.inf
-    hops, teaching = Gaussian(ends * of_hop), cast(Event, Gaussian(ends * whole / math.sqrt(share)))
-    multiplier, change = whole / math.sqrt(share), CLIP
+    of_last, change, ends = whole / math.sqrt(share), CLIP, math.sqrt(2) if facts.membership.cut_edges_shared else 1.0
+    hop_event, last_event = Gaussian(ends * of_hop), cast(Event, Gaussian(ends * of_last))
     if params.decoder == "steps":
 
-        def everything(of_step: float) -> Event:
-            step = PoissonGaussian(of_step, params.sampling_rate, touched_rows=1, replaced=False)
-            return Composed((Repeated(hops, params.hops), Repeated(step, params.steps)))
+        def step(multiplier: float) -> Event:
+            return PoissonGaussian(multiplier, params.sampling_rate, touched_rows=1, replaced=False)
 
-        multiplier, change = calibrate.noise_multiplier(everything, budget.epsilon, budget.delta), 1.0
-        teaching = PoissonGaussian(multiplier, params.sampling_rate, touched_rows=1, replaced=False)
-    std, min_clients = base.gradient_std(multiplier, change, facts)
+        def everything(multiplier: float) -> Event:
+            return Composed((Repeated(hop_event, params.hops), Repeated(step(multiplier), params.steps)))
+
+        of_last, change = calibrate.noise_multiplier(everything, budget.epsilon, budget.delta), 1.0
+        last_event = step(of_last)
+    std, min_clients = base.gradient_std(of_last, change, facts)
     hop_std = base.gradient_std(of_hop, neighbour_sums.sensitivity(Relation.EDGE_UNDIRECTED), facts)[0]
-    return (GaussianNoise(hop_std) if params.hops else Disclose("no hop"), hops), (GaussianNoise(std), teaching), min_clients
+    hop_noise = (GaussianNoise(hop_std), hop_event) if params.hops else base.NO_NOISE
+    return hop_noise, (GaussianNoise(std), last_event), min_clients
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -284,9 +285,7 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
     drafts=(
         base.Draft("links", "edge", {"label": "noisy hops"}, "noisy sums over neighbours; one edge is private"),
-        base.Draft(
-            "links", "edge", {"label": "pairs", "decoder": "steps", "hops": 0}, "learns from which features two ends tie"
-        ),
+        base.Draft("links", "edge", {"label": "pairs", "decoder": "steps", "hops": 0}, "learns which features join two ends"),
     ),
     situations=(
         base.Situation("links"),

@@ -23,6 +23,7 @@ ROWS = [
     {"method": "link_owners", "width": 2, "unit": "entity", "label": "owner"},
     {"method": "link_clear", "trust": ["curator"]},
     {"method": "link_clear", "model": "gcn", "trust": ["curator"]},
+    {"method": "link_hops", "decoder": "steps", "hops": 0, "steps": 5, "label": "pair"},
 ]
 PEOPLE = 90
 
@@ -69,7 +70,7 @@ def anchor(run: Run, variant: str, trust: str = "curator") -> str:
 
 @pytest.fixture(scope="module")
 def models(run: Run) -> dict[str, Model]:
-    every = [(label, trust) for label in ("tie", "person", "owner") for trust in ("curator", "sums")]
+    every = [(label, trust) for label in ("tie", "pair", "person", "owner") for trust in ("curator", "sums")]
     return {f"{label} {trust}": run.score(anchor(run, label, trust)).fit() for label, trust in every}
 
 
@@ -84,7 +85,7 @@ def test_scores_are_the_same_after_the_file_was_read_back(models: dict[str, Mode
         again = fedgraph.load(tmp_path / name)
         assert np.array_equal(before, again.score_pairs([(two, one) for one, two in all_pairs()])), name
         assert 0 < again.epsilon <= 4
-        units = {"tie": Unit.EDGE, "person": Unit.NODE, "owner": Unit.ENTITY}
+        units = {"tie": Unit.EDGE, "pair": Unit.EDGE, "person": Unit.NODE, "owner": Unit.ENTITY}
         assert again.plan.guarantee.protection.unit is units[name.split()[0]]
 
 
