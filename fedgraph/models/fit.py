@@ -32,7 +32,6 @@ from fedgraph.scenario.read import DatasetSettings, TaskSettings
 from fedgraph.tasks import base as tasks
 from fedgraph.tasks.base import Models
 from fedgraph.tasks.base.offers import RowKeys, Select
-from fedgraph.tasks.base.training import Trained
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
 
@@ -88,7 +87,26 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
     releases = [replace(line, cell=name) for line in fitted.outcome.releases]
     ledger = Ledger([settled.account(name, fitted.guarantee)], releases)
     trained = fitted.world.setting.held.ids
-    return model_of(ready, fitted, settled.epsilon, ledger, tuple(dict.fromkeys((*trained, *ready.graph.ids))))
+    ids = tuple(dict.fromkeys((*trained, *ready.graph.ids)))
+    plan, state = without_rows(fitted.plan, fitted.outcome.state)
+    named = bool(ready.graph.names.ids) or answer_reads(plan) in (Reads.NOTHING, Reads.OWN_EDGES)
+    (account,), made_with = ledger.accounts, own_versions()
+    return Model(
+        row=ready.name,
+        method=ready.row.method,
+        plan=plan,
+        state=state,
+        reading=ready.reading,
+        names=replace(ready.graph.names, ids=()),
+        people=Roster.of(ids if named else ()),
+        checksums=ready.graph.provenance.checksums,
+        epsilon=settled.epsilon,
+        ranks=fitted.world.setting.ranks,
+        delta=account.delta,
+        statement=training_statement(settled.epsilon, account),
+        ledger=tuple(ledger.lines()),
+        versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,29 +155,6 @@ def answer_reads(made: Plan) -> Reads:
     if reads is Reads.PRIVATE_EDGES:
         raise ScenarioError(f"an answer of {made.method} reads {reads.value}, so nobody else may have it: it is no model")
     return reads
-
-
-def model_of(ready: Prepared, fitted: Trained, epsilon: float, ledger: Ledger, ids: Sequence[str]) -> Model:
-    """The model of a training that cost ``epsilon``. ids: of who is protected, those of the training graph first."""
-    plan, state = without_rows(fitted.plan, fitted.outcome.state)
-    named = bool(ready.graph.names.ids) or answer_reads(plan) in (Reads.NOTHING, Reads.OWN_EDGES)
-    (account,), made_with = ledger.accounts, own_versions()
-    return Model(
-        row=ready.name,
-        method=ready.row.method,
-        plan=plan,
-        state=state,
-        reading=ready.reading,
-        names=replace(ready.graph.names, ids=()),
-        people=Roster.of(ids if named else ()),
-        checksums=ready.graph.provenance.checksums,
-        epsilon=epsilon,
-        ranks=fitted.world.setting.ranks,
-        delta=account.delta,
-        statement=training_statement(epsilon, account),
-        ledger=tuple(ledger.lines()),
-        versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
-    )
 
 
 def training_statement(epsilon: float, account: Account) -> tuple[str, ...]:

@@ -111,7 +111,10 @@ def encode_nodes(public: Graph, encoder: Encoder) -> Encoded:
 
     Depends on these and on ``encoder`` alone (they name the random stream too), so it is computed once (``learning.once``).
     """
-    key = _fingerprint(public, encoder)
+    digest = hashlib.sha256(repr(encoder).encode())
+    for array in (public.features.indptr, public.features.indices, public.features.data, public.labels):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    key = digest.hexdigest()
     if key not in _encoded:
         while len(_encoded) >= _KEEP:
             del _encoded[next(iter(_encoded))]
@@ -153,13 +156,6 @@ def rows_of(parameters: np.ndarray, encoder: Encoder, graph: Graph) -> np.ndarra
     if encoder.output == "hidden":
         return unit_length(hidden_units(layout, parameters, x))
     return centred_probabilities(logits(layout, parameters, x))
-
-
-def _fingerprint(public: Graph, encoder: Encoder) -> str:
-    digest = hashlib.sha256(repr(encoder).encode())
-    for array in (public.features.indptr, public.features.indices, public.features.data, public.labels):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
