@@ -16,6 +16,7 @@ from fedgraph.learning.clipping.subgraphs import with_neighbours
 from fedgraph.learning.layers.matrices import FeatureMatrix
 from fedgraph.methods import heter_poisson
 from fedgraph.methods.base import Budget, Plan, Streams
+from fedgraph.methods.base.node_caps import sparse_rows
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.mentions import curves, gaussian_deltas
 from fedgraph.privacy.claims import heter_poisson as published
@@ -51,7 +52,7 @@ def test_a_node_moves_a_step_by_its_own_row_or_by_its_mentions(library: Graph) -
         worlds = ((graph, kept), (zeroed(graph, node), sp.csr_array(mask @ kept @ mask)))
         sums = []
         for world, arcs in worlds:
-            x = FeatureMatrix(with_neighbours(heter_poisson._features(plan, world), sp.csr_array(arcs)))
+            x = FeatureMatrix(with_neighbours(sparse_rows(world, plan.made.basis), sp.csr_array(arcs)))
             labels = torch.tensor(np.where(drawn, world.labels, -1))
             sums.append(clipped_gradient_sum(plan.made.layout, vector, x, labels, 0.3))
         mentions = int((kept[:, [node]].toarray() > 0).sum())
