@@ -44,6 +44,7 @@ WITH_DRAFT = 115.0  # seconds with those that the draft has taken, of a graph th
 DRAFT_PROBE = 12.0  # seconds of processor time
 WORKERS = 2
 LEAST = 4  # settings of a comparison, from the dearest to the cheapest
+ONE = "one for each method, level of trust, ε and seed"
 HELD_UP = 1.25  # workers wait for each other at the end
 
 
@@ -185,7 +186,7 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
         counts = tuple(f"{s.task.label} on {s.context.dataset}: {len(s.cells)} cells" for s in stages)
         every = [cell for stage in stages for cell in stage.cells]
         if not seconds:
-            return Found(counts, f"{len(every)} cells in all; nothing was probed.")
+            return Found(counts, f"{len(every)} cells in all, {ONE}; nothing was probed.")
         before, worked = time.perf_counter(), time.process_time()
         tried = probe_kinds(stages, seconds, time.process_time)
         passed, worked = time.perf_counter() - before, time.process_time() - worked
@@ -201,7 +202,7 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
     where = "in one process" if asked.engine == "serial" else f"with {asked.workers or os.cpu_count()} workers"
     disk = f"about {max(size / 1e6, 0.1):.1f} MB on disk without figures"
     said = [
-        f"{len(every)} cells in all: about {span(wall)} on this machine {where} ({span(work)} of processors); "
+        f"{len(every)} cells in all: about {span(wall)} ({ONE}) on this machine {where} ({span(work)} of processors); "
         f"about {memory:.1f} GB of memory for each process; {disk} ({len(tried)} of {len(sizes)} kinds of cells were tried)."
     ]
     if others >= 1:
