@@ -15,7 +15,7 @@ from fedgraph import seeds
 from fedgraph.learning.propagation.mean_field import mean_field
 from fedgraph.learning.views import coordinates
 from fedgraph.methods import features
-from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, Streams
+from fedgraph.methods.base import Budget, Inbox, Plan, PublicFacts, State, Streams
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian, Unprotected
@@ -182,7 +182,7 @@ def test_edges_say_less_where_the_features_decide(split: Sides) -> None:
     rows = coordinates(split.test.features, plan.made.basis)
     open_shares = []
     for scale in (0.5, 5.0, 50.0):
-        found = features.predict(plan, features.State({}, features.Memory(weights, scale * weights.ravel())), split.test)
+        found = features.predict(plan, State({}, features.Memory(weights, scale * weights.ravel())), split.test)
         scores = rows @ (scale * weights[:-1])
         open_shares.append(1 - softmax(scores, axis=1).max(axis=1).mean())
         assert np.allclose(found, mean_field(scores, [(3 * open_shares[-1], split.test.adjacency)], 3), atol=1e-4)
