@@ -55,14 +55,14 @@ def attack(params: Params, scene: Scene) -> Finding:
         spread = strength.std()
         scores.append((strength - strength.mean()) / (spread if spread > 0 else 1.0))
         truth.append((rows != 0).any(axis=0))
-        matches.append(best_match(layer @ back, rows))
+        matches.append(_best_match(layer @ back, rows))
     if not scores:
         return Finding(np.zeros(0), np.zeros(0, bool), WHAT)
     cosine = {"cosine": float(np.mean(matches))}
     return Finding(np.concatenate(scores), np.concatenate(truth), WHAT, None, cosine)
 
 
-def best_match(found: np.ndarray, rows: np.ndarray) -> float:
+def _best_match(found: np.ndarray, rows: np.ndarray) -> float:
     """Largest |cosine| between a row of ``found`` and one of ``rows``."""
     a = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
     b = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)

@@ -30,7 +30,7 @@ REFERENCE = "Zhang, Liu, Huang, Wang, Lu, Liu & Chen, IJCAI 2021, arXiv 2106.028
 NEEDS = "the network's weights, all rows and the training labels; no edge"
 VIEWER = Viewer.CURATOR_TRUSTED
 GAME: game.Kind = "edges"
-START = 0.5  # of every pair
+_START = 0.5  # of every pair
 
 
 class Params(Settings):
@@ -56,12 +56,12 @@ def _layers(made: Plan) -> Callable[[State], Convolutions] | None:
 def attack(params: Params, scene: Scene) -> Finding:
     pairs, kept = scene.game.found.units, scene.target.coins
     every = np.concatenate([pairs, scene.game.strangers])
-    found = reconstructed(params, scene, every)
+    found = _reconstructed(params, scene, every)
     score, apart = found[: len(pairs)], found[len(pairs) :]
     return of_edges(score, kept, apart, "edges kept from edges dropped, by the weights")
 
 
-def reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
+def _reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
     """[k]: how much of an edge each pair gets, before it is clamped to [0, 1]."""
     layers = _layers(scene.made)
     if layers is None:
@@ -73,7 +73,7 @@ def reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray
     ends = torch.tensor(pairs.T.copy())
     first = rows @ weights[0][0].T
     apart = (rows[ends[0]] - rows[ends[1]]).square().sum(dim=1)
-    wanted = torch.full((len(pairs),), START)
+    wanted = torch.full((len(pairs),), _START)
     for _ in range(params.steps):
         amount = wanted.clamp(0.0, 1.0).requires_grad_()
         hidden = torch.relu(_spread(first, ends, amount) + weights[0][1])

@@ -49,7 +49,7 @@ def attack(params: Params, scene: Scene) -> Finding:
         if not labels.size:
             continue
         counts = np.bincount(labels, minlength=scene.known.num_classes)
-        share = class_shares(reader.last_bias(flat, subgraph.graph.num_nodes))
+        share = _class_shares(reader.last_bias(flat, subgraph.graph.num_nodes))
         scores.append(share)
         truth.append(counts > counts.mean())
         alike.append(_cosine(share, counts / counts.sum()))
@@ -58,7 +58,7 @@ def attack(params: Params, scene: Scene) -> Finding:
     return Finding(np.concatenate(scores), np.concatenate(truth), WHAT, None, {"cosine": float(np.mean(alike))})
 
 
-def class_shares(pull: np.ndarray) -> np.ndarray:
+def _class_shares(pull: np.ndarray) -> np.ndarray:
     """[c] shares of the classes, not negative, of sum 1. pull: [c], mean over nodes of (p − y) where p = 1/c."""
     guess = np.maximum(1 / pull.size - pull, 0.0)
     return np.asarray(guess / max(float(guess.sum()), 1e-12))

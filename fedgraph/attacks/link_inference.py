@@ -58,7 +58,7 @@ def _said(params: Params, scene: Scene, state: State, pairs: np.ndarray) -> np.n
     adjacency, beside, owner = scene.known.adjacency, [pairs[:0]], [np.zeros(0, dtype=np.int64)]
     for place, (one, two) in enumerate(pairs.tolist()):
         for end, other in ((one, two), (two, one)):
-            near = adjacency.indices[adjacency.indptr[other] : adjacency.indptr[other + 1]][:MOST_NEARBY]
+            near = adjacency.indices[adjacency.indptr[other] : adjacency.indptr[other + 1]][:_MOST_NEARBY]
             near = near[(near != end) & (near != other)]
             beside.append(np.sort(np.column_stack([np.full(near.size, end), near]), axis=1).astype(np.int64))
             owner.append(np.full(near.size, place))
@@ -70,7 +70,7 @@ def _said(params: Params, scene: Scene, state: State, pairs: np.ndarray) -> np.n
     return found + np.bincount(of, weights=ranked, minlength=len(pairs)) / np.maximum(count, 1)
 
 
-MOST_NEARBY = 30  # neighbours of each end
+_MOST_NEARBY = 30  # neighbours of each end
 
 
 def _ranks(scores: np.ndarray) -> np.ndarray:

@@ -82,8 +82,8 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of another graph, described by the answers of a graph network of its own, and whether they have an edge."""
-    graph = other_graph(params.shadow)
-    answers = answers_of_own(graph, "gcn", int(scene.rng.integers(2**31)))
+    graph = _other_graph(params.shadow)
+    answers = _answers_of_own(graph, "gcn", int(scene.rng.integers(2**31)))
     described = Described(answers, graph, params.number in ROWS, scene.rng)
     inside = np.column_stack(graph.adjacency.nonzero())
     inside = inside[inside[:, 0] < inside[:, 1]][:5000]
@@ -100,7 +100,7 @@ class Described:
 
     def __init__(self, answers: np.ndarray, graph: Graph, rows: bool, rng: np.random.Generator) -> None:
         self.answers, self.graph, self.rows = answers, graph, rows
-        self.reference = answers_of_own(graph, "mlp", int(rng.integers(2**31))) if rows else None
+        self.reference = _answers_of_own(graph, "mlp", int(rng.integers(2**31))) if rows else None
 
     def of(self, pairs: np.ndarray) -> np.ndarray:
         """[k, 12], or with rows [k, 32]."""
@@ -152,7 +152,7 @@ def entropies(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     return np.column_stack([(a + b) / 2, a * b, np.abs(a - b), (a - b) ** 2])
 
 
-def other_graph(name: str) -> Graph:
+def _other_graph(name: str) -> Graph:
     """Another graph with features and labels, by its ``family/dataset``. ``DataError`` for a collection of graphs."""
     found = data.load(name)
     if not isinstance(found, Graph):
@@ -160,7 +160,7 @@ def other_graph(name: str) -> Graph:
     return found
 
 
-def answers_of_own(graph: Graph, model: str, seed: int) -> np.ndarray:
+def _answers_of_own(graph: Graph, model: str, seed: int) -> np.ndarray:
     """[n, c] probabilities for the nodes of ``graph`` from a network (``gcn`` or ``mlp``) trained on its known labels."""
     shape = Shape(model, graph.num_features, graph.num_classes, 32)
     given = fitting.inputs(graph)

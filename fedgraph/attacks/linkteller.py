@@ -47,13 +47,13 @@ def attack(params: Params, scene: Scene) -> Finding:
     pairs = scene.game.found.units[: params.most]
     kept = scene.target.coins[: params.most]
     away = strangers(params.pairs, scene, len(pairs))
-    asked = pair_influences(params, scene, np.concatenate([pairs, away]))
+    asked = _pair_influences(params, scene, np.concatenate([pairs, away]))
     score, apart = asked[: len(pairs)], asked[len(pairs) :]
     what = f"edges kept from edges dropped (published game: strangers {params.pairs})"
     return of_edges(score, kept, apart, what)
 
 
-def pair_influences(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
+def _pair_influences(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarray:
     """[k]: how much the second node's answer moves when the first one's row does, and the other way round, summed."""
 
     def ask(features: sp.csr_array) -> np.ndarray:

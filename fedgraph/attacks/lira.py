@@ -18,7 +18,7 @@ REFERENCE = "Carlini, Chien, Nasr, Song, Terzis & Tramèr, IEEE S&P 2022, arXiv 
 NEEDS = "the plan, every node's row and label, and shadow models trained on the same graph"
 VIEWER = Viewer.CURATOR_TRUSTED
 GAME: game.Kind = "nodes"
-OWN_VARIANCE = 64  # shadows from which on each node has a variance of its own
+_OWN_VARIANCE = 64  # shadows from which on each node has a variance of its own
 
 
 class Params(Settings):
@@ -37,7 +37,7 @@ def attack(params: Params, scene: Scene) -> Finding:
     nodes = found.units[:, 0]
     confidence = log_odds(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
     coins = scene.coins_of_shadows()
-    each = params.variance == "each" or (params.variance == "auto" and len(coins) >= OWN_VARIANCE)
+    each = params.variance == "each" or (params.variance == "auto" and len(coins) >= _OWN_VARIANCE)
     score = likelihood_ratios(confidence[0], confidence[1:], coins, each)
     return of_members(score, scene.target.coins)
 

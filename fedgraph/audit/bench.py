@@ -4,7 +4,7 @@
     report.summary          '47 of 47 mutants caught, 0 of 30 sound mechanisms accused'
 
 A ``Case`` is something that claims (ε, δ), run many times on two neighbouring inputs. Its *mutants* make the same claim for
-something else. Families of cases are files, found by being there (``FAMILIES``); they offer ``cases() -> Iterator[Case]``.
+something else. Families of cases are files, found by being there (``_FAMILIES``); they offer ``cases() -> Iterator[Case]``.
 
 **Guarantee.** The probability that *any* sound case is accused is at most ``error_rate``, for any seed: each of M sound ones
 gets ``error_rate``/M (Bonferroni), halved again where two methods look at it. A mutant is judged at the same level, so catching
@@ -32,7 +32,7 @@ Sampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
 P = ParamSpec("P")
 RUNS = 40_000
 ERROR_RATE = 5e-4
-FAMILIES = ("fedgraph.audit.families", "fedgraph.attacks.base.families")
+_FAMILIES = ("fedgraph.audit.families", "fedgraph.attacks.base.families")
 
 
 def sampler(draw: Callable[Concatenate[int, np.random.Generator, P], np.ndarray]) -> Callable[P, Sampler]:
@@ -124,14 +124,14 @@ class Row:
         return {key: "inf" if isinstance(value, float) and math.isinf(value) else value for key, value in row.items()}
 
     def __str__(self) -> str:
-        """A line of the table under ``HEADING``."""
+        """A line of the table under ``_HEADING``."""
         name = self.mechanism if self.mutant is None else f"  ✗ {self.mutant}"
         bound = f"{'ε' if self.measures == 'epsilon' else 'δ'} ≥ {self.lower_bound:.3g}"
         numbers = f"{self.epsilon:>9.3g} {self.delta:>9.3g} {bound:>12} {self.ceiling:>7.2f}"
         return f"{name:44} {self.relation:28} {numbers}  {self.method:30} {self.runs:>6,}  {self.verdict}"
 
 
-HEADING = (
+_HEADING = (
     f"{'case':44} {'unit, relation':28} {'ε claimed':>9} {'δ claimed':>9} {'lower bound':>12} {'ceiling':>7}  "
     f"{'method':30} {'runs':>6}  verdict"
 )
@@ -163,8 +163,8 @@ class Report:
 
 
 def all_cases() -> Iterator[Case]:
-    """Every case of every file in ``FAMILIES``, in alphabetical order of the files."""
-    for package in FAMILIES:
+    """Every case of every file in ``_FAMILIES``, in alphabetical order of the files."""
+    for package in _FAMILIES:
         for file in sorted(pkgutil.iter_modules(importlib.import_module(package).__path__), key=lambda module: module.name):
             yield from importlib.import_module(f"{package}.{file.name}").cases()
 
@@ -231,7 +231,7 @@ def show_bench(cases: Sequence[Case], seed: int, only: str | None, as_json: bool
     def tell(row: Row) -> None:
         nonlocal begun
         if not as_json:
-            print(str(row) if begun else f"{HEADING}\n{row}", flush=True)
+            print(str(row) if begun else f"{_HEADING}\n{row}", flush=True)
         begun = True
 
     report = run(cases, seed, only, error_rate, tell)

@@ -29,9 +29,9 @@ from fedgraph.cells.cell import Cell, Outcome
 from fedgraph.cells.entry import Entry, entry_of, from_json, read_file, to_json
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 
-CHECKSUM = "sha256"
+_CHECKSUM = "sha256"
 MARK = "scenario.sha256"  # in ``cells``: what the run in this folder computes
-WHOLE, ARTEFACTS, FAILED = ".json.gz", ".npz", ".failed"  # endings of the files of one cell
+WHOLE, _ARTEFACTS, FAILED = ".json.gz", ".npz", ".failed"  # endings of the files of one cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +93,8 @@ class CellStore:
         if outcome.artefacts:
             buffer = io.BytesIO()
             np.savez_compressed(buffer, allow_pickle=False, **outcome.artefacts)
-            write_atomically(self._file(cell, ARTEFACTS), buffer.getvalue())
-        whole = {**text, CHECKSUM: self._checksum(text, cell)}
+            write_atomically(self._file(cell, _ARTEFACTS), buffer.getvalue())
+        whole = {**text, _CHECKSUM: self._checksum(text, cell)}
         content = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
         write_atomically(self._file(cell, WHOLE), gzip.compress(content, mtime=0))
         self._file(cell, FAILED).unlink(missing_ok=True)
@@ -104,11 +104,11 @@ class CellStore:
         file = self._file(cell, WHOLE)
         try:
             text = read_file(file)
-            if text.pop(CHECKSUM) != self._checksum(text, cell):
+            if text.pop(_CHECKSUM) != self._checksum(text, cell):
                 raise ValueError("its checksum is another")
             artefacts: dict[str, np.ndarray] = {}
-            if self._file(cell, ARTEFACTS).exists():
-                with np.load(self._file(cell, ARTEFACTS), allow_pickle=False) as data:
+            if self._file(cell, _ARTEFACTS).exists():
+                with np.load(self._file(cell, _ARTEFACTS), allow_pickle=False) as data:
                     artefacts = dict(data)
             entry = from_json(text)
         except (ValueError, KeyError, RecursionError, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
@@ -117,7 +117,7 @@ class CellStore:
 
     def _checksum(self, text: dict[str, object], cell: Cell) -> str:
         """Of the entry, and of the artefacts beside it."""
-        artefacts = self._file(cell, ARTEFACTS)
+        artefacts = self._file(cell, _ARTEFACTS)
         return hashlib.sha256(json.dumps(text).encode() + (artefacts.read_bytes() if artefacts.exists() else b"")).hexdigest()
 
     def _file(self, cell: Cell, ending: str) -> Path:

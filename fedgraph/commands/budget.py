@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fedgraph.privacy.budget_book import BudgetBook
 
 HELP = "make or show a budget that lasts: what was spent on which people"
-BAR = 30  # characters of the bar that shows how much is spent
+_BAR = 30  # characters of the bar that shows how much is spent
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +85,7 @@ def budget_book_text(book: BudgetBook) -> str:
         )
     for group in book.groups():
         part = min(1.0, group.epsilon / book.epsilon)
-        bar = "█" * round(BAR * part) + "░" * (BAR - round(BAR * part))
+        bar = "█" * round(_BAR * part) + "░" * (_BAR - round(_BAR * part))
         which = ", ".join(str(k + 1) for k in group.charges) or "nothing"
         lines.append(f"  {bar} {group.epsilon:.4g} of {book.epsilon:g} spent by {group.num_people:,} people (charges: {which})")
     if book.torn:

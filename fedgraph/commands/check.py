@@ -6,7 +6,7 @@ from pathlib import Path
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.scenario import shipped
 
-MOST_SECONDS = 86_400
+_MOST_SECONDS = 86_400
 HELP = "validate a scenario, count its cells, and estimate time, memory and disk from a short probe"
 
 
@@ -24,8 +24,8 @@ def run(options: argparse.Namespace) -> int:
     from fedgraph.runs import probe
     from fedgraph.scenario import read
 
-    if not 0 <= options.probe <= MOST_SECONDS:
-        raise ScenarioError(f"--probe is {options.probe:g}; allowed: 0 to {MOST_SECONDS:,} seconds")
+    if not 0 <= options.probe <= _MOST_SECONDS:
+        raise ScenarioError(f"--probe is {options.probe:g}; allowed: 0 to {_MOST_SECONDS:,} seconds")
     ready = read.load(shipped.find(options.scenario), options.changes, quick=options.quick)
     many = {"task": len(ready.tasks), "data set": len(ready.scenario.datasets)}
     counted = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in many.items())

@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if not options.kind and not options.all:
-        print(overview_of_names())
+        print(_overview_of_names())
         return 0
     for kind in [options.kind] if options.kind else KINDS:
         lines = _LISTS[kind]()
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def overview_of_names() -> str:
+def _overview_of_names() -> str:
     """All names on one screen: methods with what they are, the others side by side."""
     width = max(map(len, plugins.names("methods")))
     methods = [
@@ -56,7 +56,7 @@ def overview_of_names() -> str:
     return "\n".join([*found, "One line each: fedgraph ls KIND, such as fedgraph ls data; everything: fedgraph ls --all."])
 
 
-def first_sentence(text: str | None) -> str:
+def _first_sentence(text: str | None) -> str:
     """The first sentence of a docstring, on one line."""
     line = " ".join((text or "").split("\n\n")[0].split())
     return line.split(". ")[0].rstrip(".")
@@ -67,7 +67,7 @@ def _scenarios() -> list[tuple[str, str]]:
 
 
 def _modules(package: str) -> list[tuple[str, str]]:
-    return [(name, first_sentence(_docstring(package, name))) for name in plugins.names(package)]
+    return [(name, _first_sentence(_docstring(package, name))) for name in plugins.names(package)]
 
 
 def _docstring(package: str, name: str) -> str | None:
@@ -88,7 +88,7 @@ def _data() -> list[tuple[str, str]]:
         family, _, dataset = name.partition("/")
         entry = data.families()[family][dataset]
         title = entry.title if isinstance(entry, Published) else ""
-        found.append((name, title or first_sentence(_docstring("data", family))))
+        found.append((name, title or _first_sentence(_docstring("data", family))))
     return found
 
 

@@ -12,14 +12,14 @@ from fedgraph.privacy.trust import Trust, trust_called
 from fedgraph.scenario import wanted as wishes
 
 HELP = "write a commented scenario for your own graph or federation"
-LABEL = "What is to be predicted? one of: {}"
-LINKS_UNIT = "What is private? node: all ties of a person; edge: one tie; entity: all records of one owner (with --owner)"
-UNIT = "What is private? node: everything about a person; edge: only who is tied to whom"
+_LABEL = "What is to be predicted? one of: {}"
+_LINKS_UNIT = "What is private? node: all ties of a person; edge: one tie; entity: all records of one owner (with --owner)"
+_UNIT = "What is private? node: everything about a person; edge: only who is tied to whom"
 ASKED = (
     "Are the people whose answers you want private, too? private: each gives its own data and only it sees its answer; "
     "public: they and their ties are known"
 )
-WHOM = "Whom can people trust with their data? some of: curator (one party holds all), sums (a server sees sums), own-client"
+_WHOM = "Whom can people trust with their data? some of: curator (one party holds all), sums (a server sees sums), own-client"
 BUDGETS = "Budgets ε (1 is strong, 8 is weak protection)"
 BOUNDS = "{}: least and largest value that anybody could have, known without the data (empty: not known)"
 
@@ -92,13 +92,13 @@ def run(options: argparse.Namespace) -> int:
             f"--owner is {options.owner!r}; allowed with --task links and --graph FOLDER, whose edges.csv has that column"
         )
     if not label and len(seen.labels) > 1 and not links:
-        label = questions.ask("--label", LABEL.format(", ".join(seen.labels)), seen.labels[0])
+        label = questions.ask("--label", _LABEL.format(", ".join(seen.labels)), seen.labels[0])
     many = is_collection(Path(graph or ""))  # then a whole graph is private
     most = "entity" if options.owner else "node"
-    unit = options.unit or ("node" if many else questions.ask("--unit", LINKS_UNIT if links else UNIT, most))
+    unit = options.unit or ("node" if many else questions.ask("--unit", _LINKS_UNIT if links else _UNIT, most))
     told = unit == "edge" or options.federation or links
     asked = options.asked or ("private" if told else questions.ask("--asked", ASKED, "private"))
-    trust = options.trust or questions.ask("--trust", WHOM, "curator sums own-client").split()
+    trust = options.trust or questions.ask("--trust", _WHOM, "curator sums own-client").split()
     budgets = options.epsilons or questions.ask("--epsilons", BUDGETS, "1 8 inf" if options.federation else "1 4 8").split()
     bounds = questions.column_bounds(seen.numbers, options.bounds)
     parameters = seen.parameters | ({"label": label} if label else {}) | ({"bounds": bounds} if bounds else {})

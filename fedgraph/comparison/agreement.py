@@ -18,7 +18,7 @@ from fedgraph.comparison.solving import Agreement
 
 EQUAL = 1e-6  # relative
 UNEXPLAINED = 1e-3  # relative: what POT gains, begun where ours ended
-BARYCENTRE_ROUNDS = 5
+_BARYCENTRE_ROUNDS = 5
 
 
 def verify_against_pot(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> Agreement:
@@ -73,7 +73,7 @@ def verify_barycentre(members: Sequence[MetricSpace], num_points: int) -> tuple[
     import ot  # not before it is used: every run lists all tasks
 
     with one_thread():
-        found = barycentre(members, num_points, max_rounds=BARYCENTRE_ROUNDS)
+        found = barycentre(members, num_points, max_rounds=_BARYCENTRE_ROUNDS)
         start = barycentre(members, num_points, max_rounds=1).space
         structure = ot.gromov.gromov_barycenters(
             num_points,
@@ -82,7 +82,7 @@ def verify_barycentre(members: Sequence[MetricSpace], num_points: int) -> tuple[
             np.array(start.weights),
             [1.0 / len(members)] * len(members),
             "square_loss",
-            max_iter=BARYCENTRE_ROUNDS,
+            max_iter=_BARYCENTRE_ROUNDS,
             init_C=np.array(start.distances),
         )
     theirs = MetricSpace(structure, np.array(start.weights))

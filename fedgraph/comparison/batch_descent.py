@@ -23,7 +23,7 @@ from fedgraph.comparison.packing import Packed
 from fedgraph.comparison.restarts import random_orders
 
 MEMORY = 2**28
-RATIO = 1.5
+_RATIO = 1.5
 
 
 class _Work(NamedTuple):
@@ -92,7 +92,7 @@ def by_size(sizes: np.ndarray) -> np.ndarray:
 
 
 def _kinds(sizes: np.ndarray) -> np.ndarray:
-    return np.ceil(np.log(sizes) / np.log(RATIO)).astype(np.int64)
+    return np.ceil(np.log(sizes) / np.log(_RATIO)).astype(np.int64)
 
 
 def _batches(sizes: np.ndarray, memory: int) -> Iterator[np.ndarray]:

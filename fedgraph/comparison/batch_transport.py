@@ -79,7 +79,7 @@ def corner_bases(
     )
 
 
-def cheapest_cells(basis: Basis, cost: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _cheapest_cells(basis: Basis, cost: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The lowest reduced cost of each pair and its cell, [B] each; one pass writes all, one reads them."""
     (pairs, num_rows, num_columns), one = cost.shape, torch.ones_like(basis.dual)
     left = torch.stack([-basis.dual[:, :num_rows], one[:, :num_rows]], 2)
@@ -88,7 +88,7 @@ def cheapest_cells(basis: Basis, cost: torch.Tensor) -> tuple[torch.Tensor, torc
     return best, cell
 
 
-def pivot_bases(basis: Basis, cell: torch.Tensor, reduced: torch.Tensor, go: torch.Tensor, num_columns: int) -> None:
+def _pivot_bases(basis: Basis, cell: torch.Tensor, reduced: torch.Tensor, go: torch.Tensor, num_columns: int) -> None:
     """Let the edge ``cell`` [B] of reduced cost ``reduced`` [B] enter, in place, where ``go`` [B] says so."""
     nodes = basis.inverse.shape[1]
     row, column = cell // num_columns, nodes - num_columns + cell % num_columns
@@ -118,7 +118,7 @@ def improve_bases(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> 
     left = torch.arange(len(cost), device=cost.device)
     mine, prices, slack = basis, cost, tolerance
     for step in range(100 * basis.dual.shape[1] ** 2):
-        best, cell = cheapest_cells(mine, prices)
+        best, cell = _cheapest_cells(mine, prices)
         go = best < -slack
         if step % 4 == 0:  # asking costs a wait for the device
             busy = int(go.sum())
@@ -131,7 +131,7 @@ def improve_bases(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> 
                 mine, prices, slack = basis.take(left), cost[left], tolerance[left]
                 best, cell, go = best[go], cell[go], go[go]
         moved[left] |= go
-        pivot_bases(mine, cell, best, go, cost.shape[2])
+        _pivot_bases(mine, cell, best, go, cost.shape[2])
     if mine is not basis:
         basis.put(left, mine)
     finished = torch.ones_like(moved)
@@ -151,7 +151,7 @@ def wander_bases(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> t
         tied = torch.where((reduced <= tolerance[:, None]) & ~basic[:, :-1], number, 0).amax(1)
         go = tied > 0
         entered |= go
-        pivot_bases(basis, row * num_columns + (tied - 1).clamp(min=0), torch.zeros_like(tolerance), go, num_columns)
+        _pivot_bases(basis, row * num_columns + (tied - 1).clamp(min=0), torch.zeros_like(tolerance), go, num_columns)
     return entered
 
 

@@ -23,7 +23,7 @@ from fedgraph.comparison.restarts import kick_state, kick_tree, random_orders
 from fedgraph.comparison.transport import PARENT, corner_tree, improve_tree, wander_tree
 from fedgraph.compiled import compiled
 
-BLAS_FROM = 64
+_BLAS_FROM = 64
 PRODUCT, SORTED, RANDOM, KICKED = 0, 1, 2, 3
 
 
@@ -50,7 +50,7 @@ def _times_vertex(c, d, tree, flow, scale, half, out):  # type: ignore[no-untype
         j = tree[PARENT, v] - n if v < n else v - n
         for k in range(m):
             half[i, k] += amount * d[j, k]
-    if n >= BLAS_FROM:
+    if n >= _BLAS_FROM:
         np.dot(c, half, out)
         return
     whole = n - n % 4

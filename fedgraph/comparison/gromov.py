@@ -39,7 +39,11 @@ from fedgraph.comparison.packing import pack, weighted_points
 from fedgraph.errors import DataError
 
 LARGEST_BATCHED = 2000
-PROXIMAL_STEP, PROXIMAL_STEPS, INNER_STEPS = 0.3, 300, 20  # times the range of the first slope; most steps; of Sinkhorn in each
+_PROXIMAL_STEP, _PROXIMAL_STEPS, INNER_STEPS = (
+    0.3,
+    300,
+    20,
+)  # times the range of the first slope; most steps; of Sinkhorn in each
 STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
 
 
@@ -183,7 +187,7 @@ def _feature_costs(first: MetricSpace, second: MetricSpace) -> np.ndarray:
     return cdist(first.features, second.features, "sqeuclidean")
 
 
-def proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> tuple[float, bool, int, np.ndarray]:
+def _proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> tuple[float, bool, int, np.ndarray]:
     """POT's proximal point algorithm from p qᵀ; as ``pot_gw``. Its last coupling, which meets the weights to about 1 %, is put
     on the polytope (Altschuler, Weed & Rigollet 2017, Algorithm 2), and the value is that coupling's.
     """
@@ -194,8 +198,8 @@ def proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions)
     costs = np.zeros((p.size, q.size)) if options.alpha is None else _feature_costs(first, second)
     fixed = ot.gromov.init_matrix(c, d, p, q, loss)
     slope = share * ot.gromov.gwggrad(*fixed, np.outer(p, q)) + (1.0 - share) * costs
-    step = max(PROXIMAL_STEP * float(np.ptp(slope)), PROXIMAL_STEP * 1e-9 * float(np.abs(slope).max()), 1e-300)
-    steps = min(options.max_iterations, PROXIMAL_STEPS)
+    step = max(_PROXIMAL_STEP * float(np.ptp(slope)), _PROXIMAL_STEP * 1e-9 * float(np.abs(slope).max()), 1e-300)
+    steps = min(options.max_iterations, _PROXIMAL_STEPS)
     with warnings.catch_warnings(), np.errstate(divide="ignore"):  # entries of a coupling may be 0, and their logarithm −∞
         warnings.filterwarnings("ignore", message="Sinkhorn did not converge")  # nor need it: a few inner steps are enough
         plan, log = ot.gromov.entropic_fused_gromov_wasserstein(
@@ -215,7 +219,7 @@ def proximal_gw(first: MetricSpace, second: MetricSpace, options: GromovOptions)
 
 def _by_pot(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> tuple[float, bool, int, np.ndarray]:
     """One pair as ``options`` ask; of both orders where the loss is not symmetric, with the first one's coupling."""
-    solve = pot_gw if options.solver == "pot" else proximal_gw
+    solve = pot_gw if options.solver == "pot" else _proximal_gw
     value, done, steps, plan = solve(first, second, options)
     if options.loss == "square":
         return value, done, steps, plan

@@ -79,7 +79,7 @@ def from_embedding(
     """The space of node embeddings: C(u, v) = d(H_u, H_v) (Jin & Chen, Eq. 3 and 6).
 
     rows: [n, h]. metric: ``euclidean`` |x − y|; ``cosine`` 1 − ⟨x, y⟩/(|x||y|); ``correlation`` the cosine
-    of the rows minus their own means. weights: see ``point_weights``.
+    of the rows minus their own means. weights: see ``_point_weights``.
 
     Edge cases: a row without a direction (all zero for ``cosine``, constant for ``correlation``) is at
     distance 1 from every row that has one (as if uncorrelated) and 0 from the others of its kind. One row
@@ -95,7 +95,7 @@ def from_embedding(
         distances = _angular(rows, centred=metric == "correlation")
     else:
         raise DataError(f"unknown metric {metric!r}; allowed: 'euclidean', 'cosine', 'correlation'")
-    return MetricSpace(distances, point_weights(rows.shape[0], weights, degrees), features)
+    return MetricSpace(distances, _point_weights(rows.shape[0], weights, degrees), features)
 
 
 def from_topology(
@@ -117,10 +117,10 @@ def from_topology(
     if apart.any():
         distances[apart] = 1.0 + distances[~apart].max()
     edges = ((adjacency + adjacency.T) != 0).tocsr()
-    return MetricSpace(distances, point_weights(n, weights, np.diff(edges.indptr)), features)
+    return MetricSpace(distances, _point_weights(n, weights, np.diff(edges.indptr)), features)
 
 
-def point_weights(num_points: int, weights: Weights, degrees: np.ndarray | None = None) -> np.ndarray:
+def _point_weights(num_points: int, weights: Weights, degrees: np.ndarray | None = None) -> np.ndarray:
     """float64 [n]: 1/n each, or proportional to degree (then an isolated node weighs nothing).
 
     A graph without any edge falls back to uniform weights under ``degree``.

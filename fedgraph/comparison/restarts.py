@@ -14,7 +14,7 @@ from fedgraph.compiled import compiled
 
 
 @compiled(nan=False)
-def scramble(state):  # type: ignore[no-untyped-def]
+def _scramble(state):  # type: ignore[no-untyped-def]
     """One splitmix64 output (Steele, Lea & Flood 2014) of a uint64 state."""
     z = state + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -28,7 +28,7 @@ def _shuffled(order, state):  # type: ignore[no-untyped-def]
     for i in range(order.size):
         order[i] = i
     for i in range(order.size - 1, 0, -1):
-        state = scramble(state)
+        state = _scramble(state)
         j = np.int64(state % np.uint64(i + 1))
         order[i], order[j] = order[j], order[i]
     return state
@@ -37,9 +37,9 @@ def _shuffled(order, state):  # type: ignore[no-untyped-def]
 @compiled(nan=False)
 def random_orders(seed, attempt, first, second, rows, columns):  # type: ignore[no-untyped-def]
     """The random north-west corner of a pair: permutations into ``rows`` and ``columns``, named by (seed, attempt, names)."""
-    state = scramble(np.uint64(seed) ^ scramble(np.uint64(attempt)))
-    state = scramble(state ^ np.uint64(min(first, second)))
-    state = scramble(state ^ np.uint64(max(first, second)))
+    state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(attempt)))
+    state = _scramble(state ^ np.uint64(min(first, second)))
+    state = _scramble(state ^ np.uint64(max(first, second)))
     state = _shuffled(rows, state)
     _shuffled(columns, state)
 
@@ -50,8 +50,8 @@ LONGEST = 0.6  # most pivots of a kick, in numbers of rows
 @compiled(nan=False)
 def kick_state(seed, first, second):  # type: ignore[no-untyped-def]
     """The random state of a pair's kicks, named by (seed, both names in either order)."""
-    state = scramble(np.uint64(seed) ^ scramble(np.uint64(min(first, second))))
-    return scramble(state ^ np.uint64(max(first, second)))
+    state = _scramble(np.uint64(seed) ^ _scramble(np.uint64(min(first, second))))
+    return _scramble(state ^ np.uint64(max(first, second)))
 
 
 @compiled(nan=False)
@@ -61,12 +61,12 @@ def kick_tree(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
     The duals are wrong afterwards: ``improve`` sets them anew. Depths, which a pivot needs, are right.
     """
     m = flow.size - n
-    state = scramble(state)
+    state = _scramble(state)
     many = 1 + np.int64(state % np.uint64(max(1, int(LONGEST * n))))
     for _ in range(many):
-        state = scramble(state)
+        state = _scramble(state)
         row = np.int64(state % np.uint64(n))
-        state = scramble(state)
+        state = _scramble(state)
         column = np.int64(state % np.uint64(m))
         if tree[PARENT, row] != n + column and tree[PARENT, n + column] != row:
             pivot_tree(tree, flow, dual, row, n + column, n, 0.0)

@@ -20,7 +20,7 @@ from fedgraph.comparison.gromov import GromovOptions, pot_gw
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding
 
 OPTIONS = GromovOptions(solver="pot", max_iterations=1000)
-NUDGE = 0.01
+_NUDGE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ def explore_starts(
     for i, j in which.tolist():
         first, second = clear[i], clear[j]
         value, _, used, plan = pot_gw(first, second, OPTIONS)
-        on = pot_gw(first, second, OPTIONS, (1 - NUDGE) * plan + NUDGE * random_vertex(first, second, rng))
+        on = pot_gw(first, second, OPTIONS, (1 - _NUDGE) * plan + _NUDGE * random_vertex(first, second, rng))
         tries = [pot_gw(first, second, OPTIONS, random_vertex(first, second, rng)) for _ in range(2)]
         line = [value, on[0], *(t[0] for t in tries)]
         counts = [used, used + on[2], sum(t[2] for t in tries)]

@@ -22,7 +22,7 @@ import numpy as np
 
 from fedgraph.compiled import compiled
 
-PARENT, DEPTH, CHILD, NEXT, PREVIOUS, STACK = range(6)
+PARENT, _DEPTH, _CHILD, NEXT, _PREVIOUS, STACK = range(6)
 RESOLUTION = 2.0**50
 
 
@@ -39,24 +39,24 @@ def units(weights: np.ndarray) -> np.ndarray:
 @compiled(nan=False)
 def _attach(tree, node, parent):  # type: ignore[no-untyped-def]
     tree[PARENT, node] = parent
-    follower = tree[CHILD, parent]
+    follower = tree[_CHILD, parent]
     tree[NEXT, node] = follower
-    tree[PREVIOUS, node] = -1
+    tree[_PREVIOUS, node] = -1
     if follower >= 0:
-        tree[PREVIOUS, follower] = node
-    tree[CHILD, parent] = node
+        tree[_PREVIOUS, follower] = node
+    tree[_CHILD, parent] = node
 
 
 @compiled(nan=False)
 def _detach(tree, node):  # type: ignore[no-untyped-def]
-    before = tree[PREVIOUS, node]
+    before = tree[_PREVIOUS, node]
     after = tree[NEXT, node]
     if before >= 0:
         tree[NEXT, before] = after
     else:
-        tree[CHILD, tree[PARENT, node]] = after
+        tree[_CHILD, tree[PARENT, node]] = after
     if after >= 0:
-        tree[PREVIOUS, after] = before
+        tree[_PREVIOUS, after] = before
 
 
 @compiled(nan=False)
@@ -69,14 +69,14 @@ def corner_tree(supply, demand, row_order, column_order, tree, flow):  # type: i
     n = supply.size
     m = demand.size
     for v in range(n + m):
-        tree[CHILD, v] = -1
+        tree[_CHILD, v] = -1
     i = 0
     j = 0
     row = row_order[0]
     column = column_order[0]
     tree[PARENT, row] = -1
     tree[NEXT, row] = -1
-    tree[PREVIOUS, row] = -1
+    tree[_PREVIOUS, row] = -1
     flow[row] = 0.0
     left = supply[row]
     wanted = demand[column]
@@ -118,16 +118,16 @@ def _set_duals(cost, tree, dual):  # type: ignore[no-untyped-def]
     """dual_i + dual_{n+j} = cost_ij on every tree edge, zero at the root; depths on the way."""
     n = cost.shape[0]
     root = _find_root(tree)
-    tree[DEPTH, root] = 0
+    tree[_DEPTH, root] = 0
     dual[root] = 0.0
     tree[STACK, 0] = root
     height = 1
     while height > 0:
         height -= 1
         parent = tree[STACK, height]
-        node = tree[CHILD, parent]
+        node = tree[_CHILD, parent]
         while node >= 0:
-            tree[DEPTH, node] = tree[DEPTH, parent] + 1
+            tree[_DEPTH, node] = tree[_DEPTH, parent] + 1
             price = cost[node, parent - n] if node < n else cost[parent, node - n]
             dual[node] = price - dual[parent]
             tree[STACK, height] = node
@@ -138,17 +138,17 @@ def _set_duals(cost, tree, dual):  # type: ignore[no-untyped-def]
 @compiled(nan=False)
 def _shift_subtree(tree, dual, top, n, row_shift):  # type: ignore[no-untyped-def]
     """Depths below ``top`` anew; rows rise by ``row_shift`` and columns fall by it."""
-    tree[DEPTH, top] = tree[DEPTH, tree[PARENT, top]] + 1
+    tree[_DEPTH, top] = tree[_DEPTH, tree[PARENT, top]] + 1
     tree[STACK, 0] = top
     height = 1
     while height > 0:
         height -= 1
         parent = tree[STACK, height]
         dual[parent] += row_shift if parent < n else -row_shift
-        node = tree[CHILD, parent]
-        depth = tree[DEPTH, parent] + 1
+        node = tree[_CHILD, parent]
+        depth = tree[_DEPTH, parent] + 1
         while node >= 0:
-            tree[DEPTH, node] = depth
+            tree[_DEPTH, node] = depth
             tree[STACK, height] = node
             height += 1
             node = tree[NEXT, node]
@@ -164,7 +164,7 @@ def pivot_tree(tree, flow, dual, row, column_node, n, reduced):  # type: ignore[
     leaving = -1
     leaves_on_row_side = False
     while a != b:
-        if tree[DEPTH, a] >= tree[DEPTH, b]:
+        if tree[_DEPTH, a] >= tree[_DEPTH, b]:
             if a < n and flow[a] < most:
                 most = flow[a]
                 leaving = a

@@ -35,7 +35,7 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
 
 _NODES, _TRANSFERS = "nodes.csv", "transactions.csv"
-ACCOUNTS, FRAUDS, TRANSFERS = 20_000, 1_804, 120_558
+ACCOUNTS, _FRAUDS, TRANSFERS = 20_000, 1_804, 120_558
 
 
 class Params(Settings):
@@ -99,7 +99,7 @@ def read(data: base.Published, raw: RawFiles) -> Graph:
         nodes_from_edges=False,
     )
     found = (n, int(labels.sum()), len(transfers))
-    if found != (ACCOUNTS, FRAUDS, TRANSFERS):
+    if found != (ACCOUNTS, _FRAUDS, TRANSFERS):
         raise DataError(f"'amlsim/20k' is not the published sample: found {found} accounts, frauds and transfers")
     return graph
 

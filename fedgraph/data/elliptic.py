@@ -18,7 +18,7 @@ from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
 ROWS, EDGES, CLASSES = "elliptic_txs_features.csv", "elliptic_txs_edgelist.csv", "elliptic_txs_classes.csv"
-LAST_TO_TRAIN = 34
+_LAST_TO_TRAIN = 34
 _WORDS = {b"1": 1, b"2": 0, b"unknown": -1}
 
 DATASETS = published.records("elliptic")
@@ -54,7 +54,7 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
         pairs = np.array(known, dtype=np.int64)
         labels[rows_of(pairs[:, 0], CLASSES)] = pairs[:, 1]
     step, features = table[:, 1], feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32)))
-    train, test = (np.flatnonzero((labels >= 0) & side) for side in (step <= LAST_TO_TRAIN, step > LAST_TO_TRAIN))
+    train, test = (np.flatnonzero((labels >= 0) & side) for side in (step <= _LAST_TO_TRAIN, step > _LAST_TO_TRAIN))
     split = arrays.split_from_ids(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
     return published.graph(data, raw, (ends[:, 0], ends[:, 1]), features, labels, masks=split, features_from_edges=True)
 

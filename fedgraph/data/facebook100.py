@@ -43,9 +43,9 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
 
 COLUMNS = ("status", "gender", "major", "minor", "dormitory", "year", "high_school")
-CODED_BY_CAMPUS = ("major", "minor", "dormitory")
-YEARS = tuple(range(2004, 2010))
-LARGEST_CODE = 100_000
+_CODED_BY_CAMPUS = ("major", "minor", "dormitory")
+_YEARS = tuple(range(2004, 2010))
+_LARGEST_CODE = 100_000
 FOLDER = "facebook100/raw"
 
 CAMPUSES = published.campuses()
@@ -137,7 +137,7 @@ def read(raw: RawFiles, name: str) -> Campus:
     if not np.isfinite(info.astype(np.float64)).all():
         raise DataError(f"{file}: local_info holds NaN or infinity; allowed: whole numbers, 0 where missing")
     codes = info.astype(np.int64)
-    codes[(codes < 0) | (codes > LARGEST_CODE)] = 0
+    codes[(codes < 0) | (codes > _LARGEST_CODE)] = 0
     return Campus(name, _simple(given), codes)
 
 
@@ -160,7 +160,7 @@ def _prepared(campus: Campus, params: CampusParams, shared: bool) -> structure.P
     target = COLUMNS.index(params.target)
     values = campus.info[:, target].copy()
     if params.target == "year":
-        values[~np.isin(values, YEARS)] = 0
+        values[~np.isin(values, _YEARS)] = 0
     keep = np.ones(values.size, dtype=bool)
     adjacency = campus.adjacency
     if params.unlabelled == "dropped":
@@ -178,12 +178,12 @@ def _prepared(campus: Campus, params: CampusParams, shared: bool) -> structure.P
         codes = campus.info[keep, position]
         there = np.flatnonzero(codes > 0)
         kinds, place = np.unique(codes[there], return_inverse=True)
-        owned = f"{campus.name}:" if column in CODED_BY_CAMPUS and not shared else ""
+        owned = f"{campus.name}:" if column in _CODED_BY_CAMPUS and not shared else ""
         rows.append(there)
         columns.append(place + len(names))
         names += [f"{owned}{column}={kind}" for kind in kinds]
-    classes = tuple(str(y) for y in YEARS) if params.target == "year" else ()
-    owned = f"{campus.name}:" if params.target in CODED_BY_CAMPUS and not shared else ""
+    classes = tuple(str(y) for y in _YEARS) if params.target == "year" else ()
+    owned = f"{campus.name}:" if params.target in _CODED_BY_CAMPUS and not shared else ""
     kinds, place = np.unique(values[keep], return_inverse=True)
     labels = np.array([f"{owned}{kind}" if kind > 0 else "" for kind in kinds])[place]
     return structure.Part(campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes)

@@ -34,8 +34,8 @@ from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, GraphCollection, Provenance, plain_graph
 
 KINDS = ("card", "salary", "transfer")  # of edges
-REGIONS, AGES, SEGMENTS, WORDS = 6, 5, 4, 24
-WRONG = 0.1  # of the regions
+_REGIONS, _AGES, _SEGMENTS, WORDS = 6, 5, 4, 24
+_WRONG = 0.1  # of the regions
 TYPICAL = 0.7  # of card payments go to shops that sell what the payer's segment buys
 
 
@@ -50,23 +50,29 @@ class Accounts:
     kinds_as_columns: bool
 
 
-def generate_accounts(model: Accounts, name: str, seed: int) -> Graph:
+def _generate_accounts(model: Accounts, name: str, seed: int) -> Graph:
     """The graph; ``owner`` is the bank of each account, ``edge_owners`` name who pays and who is paid."""
     rng = seeds.generator(seed, "accounts", model.people)
-    shops, firms = max(SEGMENTS * REGIONS, model.people // 5), max(REGIONS, model.people // 15)
+    shops, firms = max(_SEGMENTS * _REGIONS, model.people // 5), max(_REGIONS, model.people // 15)
     several = np.concatenate([1 + rng.binomial(2, 0.4, size=model.people), np.ones(shops + firms, dtype=int)])
     person = np.repeat(np.arange(several.size), several)
     kind = np.repeat(np.repeat([0, 1, 2], [model.people, shops, firms]), several)  # private, shop, firm
-    region = np.concatenate([rng.integers(REGIONS, size=model.people), np.arange(shops) % REGIONS, np.arange(firms) % REGIONS])
+    region = np.concatenate(
+        [rng.integers(_REGIONS, size=model.people), np.arange(shops) % _REGIONS, np.arange(firms) % _REGIONS]
+    )
     segment = np.concatenate(
-        [rng.integers(SEGMENTS, size=model.people), np.arange(shops) // REGIONS % SEGMENTS, rng.integers(SEGMENTS, size=firms)]
+        [
+            rng.integers(_SEGMENTS, size=model.people),
+            np.arange(shops) // _REGIONS % _SEGMENTS,
+            rng.integers(_SEGMENTS, size=firms),
+        ]
     )
     ends = np.concatenate([_records(what, model.records, person, kind, region, segment, rng) for what in model.edges])
     found = undirected(ends[:, 0], ends[:, 1], person.size).adjacency
-    columns = [_one_hot(np.where(rng.random(person.size) < WRONG, rng.integers(REGIONS, size=person.size), region[person]))]
-    columns += [_one_hot(rng.integers(AGES, size=several.size)[person])]
+    columns = [_one_hot(np.where(rng.random(person.size) < _WRONG, rng.integers(_REGIONS, size=person.size), region[person]))]
+    columns += [_one_hot(rng.integers(_AGES, size=several.size)[person])]
     words = rng.random((person.size, WORDS)) < np.where(
-        np.arange(WORDS)[None, :] % SEGMENTS == segment[person][:, None], 0.2, 0.1
+        np.arange(WORDS)[None, :] % _SEGMENTS == segment[person][:, None], 0.2, 0.1
     )
     columns += [words.astype(np.float32)] + ([_one_hot(kind)] if model.kinds_as_columns else [])
     labels = np.where(kind == 0, segment[person], -1)
@@ -74,7 +80,7 @@ def generate_accounts(model: Accounts, name: str, seed: int) -> Graph:
         f"SYNTHETIC: {person.size} generated accounts of {several.size} owners at {model.banks} banks, {', '.join(model.edges)}"
     )
     graph = plain_graph(
-        name, found, sp.csr_array(np.concatenate(columns, axis=1)), labels, SEGMENTS, Provenance("synthetic", said)
+        name, found, sp.csr_array(np.concatenate(columns, axis=1)), labels, _SEGMENTS, Provenance("synthetic", said)
     )
     apart = ends[ends[:, 0] != ends[:, 1]]
     return replace(
@@ -93,12 +99,12 @@ def _records(
     ones = np.repeat(np.flatnonzero(kind == 0), each)
     here, of = region[person], segment[person]
     others = np.empty_like(ones)
-    for place in range(REGIONS):
+    for place in range(_REGIONS):
         own = np.flatnonzero(here[ones] == place)
         near = np.flatnonzero((here == place) & (kind == {"card": 1, "salary": 2, "transfer": 0}[what]))
         others[own] = near[rng.integers(near.size, size=own.size)]
         if what == "card":
-            for segment_ in range(SEGMENTS):
+            for segment_ in range(_SEGMENTS):
                 fitting = near[of[near] == segment_]
                 buys = own[(of[ones[own]] == segment_) & (rng.random(own.size) < TYPICAL)]
                 others[buys] = fitting[rng.integers(fitting.size, size=buys.size)]
@@ -199,7 +205,7 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
     params = base.validated(DATASETS[dataset], request.parameters, key)
     if isinstance(params, AccountsParams):
         drawn = Accounts(params.people, params.banks, params.records, tuple(params.edges), params.kinds == "columns")
-        return generate_accounts(drawn, key, request.seed)
+        return _generate_accounts(drawn, key, request.seed)
     if isinstance(params, MoleculesParams):
         detail = f"SYNTHETIC: {params.graphs} generated molecule-like graphs (seed {request.seed})"
         sizes = (params.graphs - params.graphs // 2, params.graphs // 2)

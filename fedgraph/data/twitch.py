@@ -22,9 +22,9 @@ from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, Provenance
 
-NUM_FEATURES = 3170
-LANGUAGES = published.records("twitch")
-DATASETS = LANGUAGES | {"federation": base.Published("twitch/federation", "Twitch, seven languages", "twitch", (), True)}
+_NUM_FEATURES = 3170
+_LANGUAGES = published.records("twitch")
+DATASETS = _LANGUAGES | {"federation": base.Published("twitch/federation", "Twitch, seven languages", "twitch", (), True)}
 
 
 def load(dataset: str, request: base.Request) -> Graph:
@@ -35,7 +35,7 @@ def load(dataset: str, request: base.Request) -> Graph:
 def _federation(request: base.Request) -> Graph:
     if request.parameters or request.path is not None:
         raise ScenarioError("data set 'twitch/federation' takes neither parameters nor a path")
-    graphs, owners = [_language(name, request) for name in LANGUAGES], [name.upper() for name in LANGUAGES]
+    graphs, owners = [_language(name, request) for name in _LANGUAGES], [name.upper() for name in _LANGUAGES]
     graph = structure.union_of_graphs("twitch/federation", graphs, owners)
     sources = {g.provenance.source for g in graphs}
     checksums = {k: v for g in graphs for k, v in g.provenance.checksums.items()}
@@ -69,7 +69,7 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
     return published.graph(data, raw, (arcs[:, 0], arcs[:, 1]), features, labels, features_from_edges=False)
 
 
-_language = published.loader(LANGUAGES, read, published.Published.generated)
+_language = published.loader(_LANGUAGES, read, published.Published.generated)
 
 
 def _features(raw: RawFiles, name: str) -> sp.csr_array:
@@ -80,9 +80,9 @@ def _features(raw: RawFiles, name: str) -> sp.csr_array:
     columns: list[int] = []
     for position in range(len(table)):
         found = table.get(str(position))
-        if not isinstance(found, list) or not all(type(f) is int and 0 <= f < NUM_FEATURES for f in found):
-            raise DataError(f"{file}: node {position}: expected a list of whole numbers in 0 … {NUM_FEATURES - 1}")
+        if not isinstance(found, list) or not all(type(f) is int and 0 <= f < _NUM_FEATURES for f in found):
+            raise DataError(f"{file}: node {position}: expected a list of whole numbers in 0 … {_NUM_FEATURES - 1}")
         rows += [position] * len(found)
         columns += found
-    shape = (len(table), NUM_FEATURES)
+    shape = (len(table), _NUM_FEATURES)
     return feature_matrix(sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape), binarise=True)

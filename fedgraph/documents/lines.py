@@ -17,7 +17,7 @@ Location = tuple[str | int, ...]
 
 MOST_BYTES = 1_000_000
 MOST_DEPTH = 30  # lists and mappings inside each other
-MOST_VALUES = 50_000  # after every alias is written out
+_MOST_VALUES = 50_000  # after every alias is written out
 SHOWN = 120  # characters of a text that a message repeats
 
 _TEXT, _MERGE, _WHOLE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge", "tag:yaml.org,2002:int"
@@ -88,8 +88,8 @@ class Source:
         line = node.start_mark.line + 1
         self.lines.setdefault(at, line)
         self._values += 1
-        if self._values > MOST_VALUES:
-            raise self._at(line, f"more than {MOST_VALUES:,} values once every alias is written out")
+        if self._values > _MOST_VALUES:
+            raise self._at(line, f"more than {_MOST_VALUES:,} values once every alias is written out")
         if any(node is other for other in above):
             raise self._at(line, "an alias that contains itself")
         if len(above) > MOST_DEPTH:

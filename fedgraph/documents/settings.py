@@ -5,7 +5,7 @@ Pydantic alone reads ``true`` as 1, ``.inf`` as a number and 10¹² as a size. H
 - ``true`` and ``false`` are never numbers;
 - NaN is never a value, and infinity only where the field says so (``Infinite``);
 - a count has a largest value: its field's own (``le``), else that of its name in ``MOST``, else ``MOST_COUNT``;
-- a finite number lies between ``LEAST_NUMBER`` and ``MOST_NUMBER`` in size, or is 0;
+- a finite number lies between ``_LEAST_NUMBER`` and ``_MOST_NUMBER`` in size, or is 0;
 - a list names nothing twice.
 
 What a field says stands in its annotation, for example ``epsilons: Annotated[list[float], Infinite]``. A key or a word that
@@ -30,8 +30,8 @@ from fedgraph.documents.lines import SHOWN, Location, Source, one_line
 Spec: TypeAlias = dict[str, Any]  # a plugin as a scenario writes it: its name, and its settings before they are read
 
 MOST_COUNT = 1_000_000
-MOST_NUMBER = 1e12
-LEAST_NUMBER = 1e-100
+_MOST_NUMBER = 1e12
+_LEAST_NUMBER = 1e-100
 
 # Counts that memory or time grows with at once: a value above these is a slip of the keyboard.
 MOST = {
@@ -113,11 +113,11 @@ def _check(number: int | float, infinite: bool, most: float | None) -> None:
         if not (infinite and number > 0):
             raise ValueError("an infinite number is not allowed here; allowed: finite numbers")
         return
-    limit = most if most is not None else MOST_COUNT if isinstance(number, int) else MOST_NUMBER
+    limit = most if most is not None else MOST_COUNT if isinstance(number, int) else _MOST_NUMBER
     if abs(number) > limit:
         raise ValueError(f"too large; allowed: at most {limit:,.12g}")
-    if 0 < abs(number) < LEAST_NUMBER:
-        raise ValueError(f"too small; allowed: 0 where 0 makes sense, else at least {LEAST_NUMBER:g}")
+    if 0 < abs(number) < _LEAST_NUMBER:
+        raise ValueError(f"too small; allowed: 0 where 0 makes sense, else at least {_LEAST_NUMBER:g}")
 
 
 def _leaves(value: object) -> Iterator[object]:

@@ -5,7 +5,7 @@ record randomises by itself. Each client adds ``share`` = total/√(s − t): s 
 their noise. Without sums hidden from the server, each client adds the total.
 
 **Whole numbers.** Values are rounded to steps, so two neighbouring values of ``dimension`` entries move apart by at most Δ +
-step·√dimension. The step is share/2^k with the least k ≥ ``FEWEST_BITS`` for which this costs at most ``FINE`` of Δ, and the
+step·√dimension. The step is share/2^k with the least k ≥ ``_FEWEST_BITS`` for which this costs at most ``FINE`` of Δ, and the
 share is larger by as much.
 """
 
@@ -25,7 +25,7 @@ from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, Rows
 from fedgraph.privacy.units import Assumption, Viewer
 
 FINE = 1e-7  # of the sensitivity, which rounding may cost
-FEWEST_BITS = 26  # so that the discrete law is the Gaussian's to within 1e-9 in ε for a million numbers
+_FEWEST_BITS = 26  # so that the discrete law is the Gaussian's to within 1e-9 in ε for a million numbers
 WORDS = "whole numbers of steps (share / steps), exact discrete Gaussian noise from the operating system, sums modulo 2^64"
 MODEL = "model"  # the path of what is trained together
 FEDERATED = (Viewer.SERVER_SECURE_AGGREGATION, Viewer.SERVER, Viewer.ACTIVE_SERVER)
@@ -171,5 +171,5 @@ def _planned_sum(release: PlannedRelease, dimension: int, honest: int) -> Planne
     clip = bound.clip if isinstance(bound, (ClippedSum, Rows)) else bound.radius if isinstance(bound, L2Ball) else None
     sensitivity = mechanism.std * math.sqrt(honest) / event.noise_multiplier
     share = mechanism.std * (1 + FINE)  # the price is then at most the plan's, rounding included
-    steps = 2 ** max(FEWEST_BITS, math.ceil(math.log2(share * math.sqrt(dimension) / (FINE * sensitivity))))
+    steps = 2 ** max(_FEWEST_BITS, math.ceil(math.log2(share * math.sqrt(dimension) / (FINE * sensitivity))))
     return PlannedSum("gaussian", kind, clip, sensitivity, share, steps, _largest(bound), *where)

@@ -44,7 +44,7 @@ from fedgraph.tasks.node_classification import attendance
 from fedgraph.types import Partition
 from fedgraph.worlds.protocols import without_labels
 
-AGREES = 1e-4  # the price of the files may differ from the ledger's ε by at most this
+_AGREES = 1e-4  # the price of the files may differ from the ledger's ε by at most this
 PLAN = "plan.json"
 MOST_BYTES = 9_000_000  # of the plan: Flower sends at most 10 MB
 MANIFEST = "fedgraph_export.json"
@@ -93,10 +93,10 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployab
                 raise ScenarioError(f"{folder}: rows of {stage.task.kind} train no model together; there is nothing to deploy")
             plan, partition = shared_training(whole), clients(params, cell, stage.context)
             require_deployable(plan)
-            cohorts = round_cohorts(params.federation, plan, cell, stage.context) if isinstance(params, Params) else []
+            cohorts = _round_cohorts(params.federation, plan, cell, stage.context) if isinstance(params, Params) else []
             again = settle(plan.guarantee, _attended(plan, cohorts)).epsilon
             said = head.epsilon_provable if plan is whole else head.paths[MODEL]
-            if not math.isclose(again, said, abs_tol=AGREES / 10):
+            if not math.isclose(again, said, abs_tol=_AGREES / 10):
                 raise ScenarioError(
                     f"{folder}: made again, the plan costs ε = {again:.6g}; the ledger of the run says {said:.6g}: its data or "
                     "this version of fedgraph are others; run it again"
@@ -105,7 +105,7 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployab
     raise ScenarioError(f"{folder}: its scenario.yaml has no row {row_anchor(row)} any more; run it again")
 
 
-def round_cohorts(settings: Participation, plan: Plan, cell: Cell, context: Context) -> list[list[int]]:
+def _round_cohorts(settings: Participation, plan: Plan, cell: Cell, context: Context) -> list[list[int]]:
     """The clients of each round, as the run drew them. ``ScenarioError`` where a round could be short of one."""
     if (who := attendance.drawn_attendance(settings, plan, cell, context)) is None:
         return []
@@ -136,7 +136,7 @@ def export(found: Deployable, framework: str, out: Path, force: bool = False) ->
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as place:
         made = Path(place) / "project"
-        write_files(found, framework, made)
+        _write_files(found, framework, made)
         epsilon = price_of_project(made, found.epsilon)
         if out.exists():
             shutil.rmtree(out)
@@ -145,9 +145,9 @@ def export(found: Deployable, framework: str, out: Path, force: bool = False) ->
 
 
 def price_of_project(folder: Path, expected: float) -> float:
-    """What ``fedgraph price`` finds in the files. ``ScenarioError`` where it is not ``expected``, to within ``AGREES``."""
+    """What ``fedgraph price`` finds in the files. ``ScenarioError`` where it is not ``expected``, to within ``_AGREES``."""
     total = pricing.price(folder).headline.total
-    if total is None or not abs(total.epsilon - expected) <= AGREES:
+    if total is None or not abs(total.epsilon - expected) <= _AGREES:
         said = "no ε" if total is None else f"ε = {total.epsilon:.6g}"
         raise ScenarioError(
             f"{folder.name}: the files are worth {said}, and the ledger says {expected:.6g}; nothing is exported"
@@ -155,7 +155,7 @@ def price_of_project(folder: Path, expected: float) -> float:
     return total.epsilon
 
 
-def write_files(found: Deployable, framework: str, folder: Path) -> None:
+def _write_files(found: Deployable, framework: str, folder: Path) -> None:
     """Every file of the project, all from one manifest."""
     layout = layouts()[framework]
     home = folder / Path(layout["shared/planned.py.j2"]).parent
@@ -163,7 +163,7 @@ def write_files(found: Deployable, framework: str, folder: Path) -> None:
     packing.write(home / PLAN, _public(found.plan))
     if (size := (home / PLAN).stat().st_size) > MOST_BYTES:
         raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {MOST_BYTES:,}")
-    manifest = make_manifest(found, framework, hashlib.sha256((home / PLAN).read_bytes()).hexdigest())
+    manifest = _make_manifest(found, framework, hashlib.sha256((home / PLAN).read_bytes()).hexdigest())
     (folder / MANIFEST).write_text(json.dumps(dataclasses.asdict(manifest), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     writer = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
@@ -176,7 +176,7 @@ def write_files(found: Deployable, framework: str, folder: Path) -> None:
         (folder / place).write_text(text, encoding="utf-8")
 
 
-def make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manifest:
+def _make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manifest:
     """The numbers of the row."""
     plan, head = found.plan, found.row.head
     secure, clients = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, plan.facts.sizes.num_clients

@@ -25,7 +25,7 @@ from fedgraph.privacy.lines import Release
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
 from fedgraph.types import Subgraph
 
-OUTSIDE = Disclose("noise is added by private_sums.py")
+_OUTSIDE = Disclose("noise is added by private_sums.py")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ def _in_clear(release: PlannedRelease) -> PlannedRelease:
     """The same bound and rounds; Gaussian noise is added outside."""
     if not isinstance(release.mechanism, GaussianNoise):
         return release
-    return dataclasses.replace(release, mechanism=OUTSIDE)
+    return dataclasses.replace(release, mechanism=_OUTSIDE)
 
 
 @lru_cache(maxsize=4)

@@ -54,7 +54,7 @@ class Link:
 
 LINKS = {"home": Link(50e6, 10e6, 0.02), "data centre": Link(10e9, 10e9, 0.0005)}
 
-MOST_LOST = 0.99  # chance that an update is lost where the server waits until a buffer is full
+_MOST_LOST = 0.99  # chance that an update is lost where the server waits until a buffer is full
 
 
 class Participation(Settings):
@@ -93,7 +93,7 @@ class Participation(Settings):
         given = [key for key, field in type(self).model_fields.items() if own[key] != field.default]
         alone = ", ".join(key for key in ("buffer", "concurrency") if key in given)
         barred = next((key for key in ("sample", "deadline_s", "least", "secure_aggregation") if key in given), "")
-        most = f"at most {MOST_LOST} in mode: asynchronous, where the server waits until a buffer is full"
+        most = f"at most {_MOST_LOST} in mode: asynchronous, where the server waits until a buffer is full"
         faults = {
             "resolution is for secure_aggregation: masks only, found ideal": not masked and self.resolution is not None,
             f"share is {self.share}, and sample: all asks everybody; write sample: fixed or poisson": (
@@ -105,7 +105,7 @@ class Participation(Settings):
             "deadline_s needs compute_s, the median time that a client computes": bool(self.deadline_s) and not self.compute_s,
             f"{alone}: for mode: asynchronous only, found synchronous": waits and alone,
             f"{barred} is for mode: synchronous; asynchronous clients begin anew whenever they are done": not waits and barred,
-            f"drop_out is {self.drop_out}; allowed: {most}": not waits and self.drop_out > MOST_LOST,
+            f"drop_out is {self.drop_out}; allowed: {most}": not waits and self.drop_out > _MOST_LOST,
             "mode: asynchronous needs compute_s, the median time that a client computes": not (waits or self.compute_s),
             f"concurrency is {self.concurrency}; allowed: at least buffer, {self.buffer}: else it never fills": (
                 not waits and self.concurrency is not None and self.concurrency < self.buffer

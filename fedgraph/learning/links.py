@@ -24,7 +24,7 @@ from fedgraph.learning.propagation.aggregation import unit_length
 from fedgraph.learning.sampling import hashed_keys
 from fedgraph.types import Graph, Subgraph
 
-HITS = (20, 50, 100)  # K of Hits@K (Hu et al. 2020, Open Graph Benchmark)
+_HITS = (20, 50, 100)  # K of Hits@K (Hu et al. 2020, Open Graph Benchmark)
 RANKED = 1000  # the first so many negatives rank a positive for MRR, as in ogbl-citation2
 
 
@@ -122,7 +122,7 @@ def measure(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:
     truth = np.concatenate([np.ones(positives.size), np.zeros(negatives.size)])
     found = {"auc": float(roc_auc_score(truth, np.concatenate([positives, negatives])))}
     best = np.sort(negatives)[::-1]
-    found |= {f"hits_at_{k}": float((positives > best[k - 1]).mean()) for k in HITS if k <= negatives.size}
+    found |= {f"hits_at_{k}": float((positives > best[k - 1]).mean()) for k in _HITS if k <= negatives.size}
     some = np.sort(negatives[:RANKED])
     above = some.size - np.searchsorted(some, positives, side="right")
     equal = np.searchsorted(some, positives, side="right") - np.searchsorted(some, positives, side="left")
@@ -136,7 +136,7 @@ def shares_below(positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
     return np.asarray(sides / (2 * ranked.size))
 
 
-RIDGE = 1e-2  # added to the diagonal of a correlation matrix before it is inverted
+_RIDGE = 1e-2  # added to the diagonal of a correlation matrix before it is inverted
 BLOCK = 200_000  # pairs that are held in memory at once
 LONGEST = 2.0  # rows of what is known of a pair are scaled down to this length
 
@@ -231,7 +231,7 @@ def fisher_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> n
     if std:
         noise = np.square(std / max(float(sums[0]), 1.0) / own.spread)
         away = away * np.maximum(0.0, 1.0 - noise / np.maximum(np.square(away), 1e-300))
-    alike = rows.T @ rows / max(1, len(rows)) + RIDGE * np.eye(known.shape[1])
+    alike = rows.T @ rows / max(1, len(rows)) + _RIDGE * np.eye(known.shape[1])
     return np.asarray(np.linalg.solve(alike, away) / own.spread)
 
 

@@ -34,7 +34,7 @@ from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.types import Graph
 
 MOST_STEPS, EVERY, RATE, DECAY = 60, 5, 0.1, 1e-4
-HELD_OUT = 0.2
+_HELD_OUT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +82,13 @@ def inputs(graph: Graph, chances: np.ndarray) -> Inputs:
 def fitted_head(given: Inputs, labels: np.ndarray, rng: np.random.Generator) -> Head:
     """The client's head. labels: int64 [n], −1 where unknown."""
     known = rng.permutation(np.flatnonzero(labels >= 0))
-    held = int(HELD_OUT * known.size)
+    held = int(_HELD_OUT * known.size)
     if held < 1 or known.size - held < 1:
         return _heads(given.at(known), labels[known], 0)[-1]
     judged, trained = known[:held], known[held:]
     tried = _heads(given.at(trained), labels[trained], MOST_STEPS)
     seen = given.at(judged)
-    losses = [head_loss(head.scores(seen), labels[judged]) for head in tried]
+    losses = [_head_loss(head.scores(seen), labels[judged]) for head in tried]
     return _heads(given.at(known), labels[known], tried[int(np.argmin(losses))].steps)[-1]
 
 
@@ -122,13 +122,13 @@ def _followed(
             yield step, weights
 
 
-def head_loss(logits: np.ndarray, labels: np.ndarray) -> float:
+def _head_loss(logits: np.ndarray, labels: np.ndarray) -> float:
     """Mean cross-entropy. logits: float [n, c]; labels: int64 [n], all known."""
     top = logits.max(axis=1, keepdims=True)
     return float(np.mean(np.log(np.exp(logits - top).sum(axis=1)) + top[:, 0] - logits[np.arange(labels.size), labels]))
 
 
-PULL = 1e-4
+_PULL = 1e-4
 RATES = (0.1, 0.02)  # of a linear model, and of a network with hidden units
 
 
@@ -153,12 +153,12 @@ def held_out_choice(
     descended: (labels that train, steps) → weights after 0, ``EVERY``, 2·``EVERY`` … steps. scores: weights → float [n, c].
     """
     known = rng.permutation(np.flatnonzero(labels >= 0))
-    held = known[: int(HELD_OUT * known.size)]
+    held = known[: int(_HELD_OUT * known.size)]
     if not 0 < held.size < known.size:
         return shared
     fitted = labels.copy()
     fitted[held] = -1
-    losses = [head_loss(np.asarray(scores(weights))[held], labels[held]) for weights in descended(fitted, MOST_STEPS)]
+    losses = [_head_loss(np.asarray(scores(weights))[held], labels[held]) for weights in descended(fitted, MOST_STEPS)]
     steps = EVERY * int(np.argmin(losses))
     return descended(labels, steps)[-1] if steps else shared
 
@@ -169,6 +169,6 @@ def _descended(layout: Layout, shared: np.ndarray, x: Rows, labels: np.ndarray, 
 
     def slope(weights: np.ndarray) -> np.ndarray:
         fit = clipped_gradient_sum(layout, weights.astype(np.float32), x, target, None)
-        return fit.astype(np.float64) / count + PULL * (weights - shared)
+        return fit.astype(np.float64) / count + _PULL * (weights - shared)
 
     return [found.astype(np.float32) for _, found in _followed(slope, shared.astype(np.float64), rate, steps)]

@@ -18,11 +18,11 @@ from fedgraph.learning.optimisers.descents import Descended, Descent
 
 # Tried on Cora and Simmons81 at ε = 1, 4 and without privacy, on other hidden edges than those of the tables.
 RANK, SHARPNESS = 16, 8.0  # rows of W; τ
-AGAINST = 2000  # random pairs of a step
-FASTEST, WALK = 3.0, 8.0  # step size; how far noise alone may lead W, whose length is √RANK at first
+_AGAINST = 2000  # random pairs of a step
+_FASTEST, WALK = 3.0, 8.0  # step size; how far noise alone may lead W, whose length is √RANK at first
 MOMENTUM, AVERAGED = 0.9, 0.5
 COUNTED = 0.3  # of a clip of 1: the entry that counts a pair; its gradient has the rest
-ROOM = 1e-9  # of a clip: what rounding of a long sum may add
+_ROOM = 1e-9  # of a clip: what rounding of a long sum may add
 
 
 def start(blocks: int, width: int) -> np.ndarray:
@@ -56,10 +56,10 @@ def clipped_gradient_sum(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray
     squares = [np.einsum("ij,ij->i", part, part) for part in (left, two, right, one)]
     along = squares[0] * squares[1] + squares[2] * squares[3] + 2 * inner * np.einsum("ij,ij->i", one, two)
     norms = np.abs(error) * np.sqrt(1 + SHARPNESS**2 * np.maximum(along, 0.0))
-    error *= np.minimum(1.0, math.sqrt(1 - COUNTED**2) * (1 - ROOM) / np.maximum(norms, 1e-300))
+    error *= np.minimum(1.0, math.sqrt(1 - COUNTED**2) * (1 - _ROOM) / np.maximum(norms, 1e-300))
     weighed = SHARPNESS * error[:, None]
     gradient = (weighed * left).T @ two + (weighed * right).T @ one
-    return np.concatenate([[COUNTED * (1 - ROOM) * len(pairs)], gradient.ravel(), [-error.sum()]])
+    return np.concatenate([[COUNTED * (1 - _ROOM) * len(pairs)], gradient.ravel(), [-error.sum()]])
 
 
 def _weights(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -98,9 +98,9 @@ class Learner:
         counted = before.counted + float(total[0]) / COUNTED
         drawn = max(1.0, counted / (number + 1))
         walk = math.sqrt(self.steps * total.size) * self.std / (1 - MOMENTUM) / drawn
-        against = links.random_pairs(len(rows), AGAINST, np.random.default_rng((self.key, number)))
-        mean = clipped_gradient_sum(before.descended.parameters, rows, against, 0.0) / AGAINST + total / drawn
-        descent = self._descent(min(FASTEST, WALK / max(walk, 1e-12)))
+        against = links.random_pairs(len(rows), _AGAINST, np.random.default_rng((self.key, number)))
+        mean = clipped_gradient_sum(before.descended.parameters, rows, against, 0.0) / _AGAINST + total / drawn
+        descent = self._descent(min(_FASTEST, WALK / max(walk, 1e-12)))
         return Learnt(descent.step(before.descended, mean[1:], number), counted)
 
     def _descent(self, rate: float) -> Descent:

@@ -33,7 +33,7 @@ from fedgraph.learning.once import digest, made_once
 from fedgraph.learning.propagation.walks import row_stochastic
 from fedgraph.types import Graph
 
-OVERSAMPLED, PASSES = 50, 2  # of the randomised SVD (Halko, Martinsson & Tropp 2011)
+_OVERSAMPLED, PASSES = 50, 2  # of the randomised SVD (Halko, Martinsson & Tropp 2011)
 ROWS = 1 << 16  # rows of which temporary copies are held at a time
 PART = 1 << 8  # rows that go to double precision at a time, within the processor's cache
 MEMORY = Path("/proc/meminfo")
@@ -82,7 +82,7 @@ def public_basis(public: Graph, num_directions: int, alpha: float = 0.25, steps:
     walk = row_stochastic(public.adjacency).astype(np.float32)
     back, columns = sp.csr_array(walk.T), sp.csr_array(rows.T)
 
-    width = min(num_directions + OVERSAMPLED, *rows.shape)
+    width = min(num_directions + _OVERSAMPLED, *rows.shape)
     block = np.random.default_rng(0).standard_normal((rows.shape[1], width), dtype=np.float32)
     for _ in range(PASSES):
         image, _ = np.linalg.qr(smoothed(walk, rows @ block, alpha, steps))
@@ -100,7 +100,7 @@ def smoothed(over: sp.csr_array, block: np.ndarray, alpha: float, steps: int) ->
     return out
 
 
-def unit_or_zero(rows: np.ndarray, least: float) -> np.ndarray:
+def _unit_or_zero(rows: np.ndarray, least: float) -> np.ndarray:
     """``rows`` (float32 [n, k]), each divided by its norm in place; a norm of at most ``least`` (rounding) makes zeros."""
     for first in range(0, len(rows), ROWS):
         part = rows[first : first + ROWS]
@@ -122,7 +122,7 @@ def coordinates(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
             wide = f"{num_rows:,} rows in {num_directions} directions"
             raise MemoryError(f"{wide} need {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free: give a smaller 'projection'")
     rows = np.asarray(unit_rows(features) @ basis, dtype=np.float32)
-    return unit_or_zero(rows, 1e-6 * np.abs(basis).max())
+    return _unit_or_zero(rows, 1e-6 * np.abs(basis).max())
 
 
 def project(features: sp.csr_array, basis: np.ndarray) -> sp.csr_array:
@@ -147,9 +147,9 @@ def public_curvature(rows: np.ndarray, bias_scale: float, damping: float) -> np.
 
 
 OFFSET = 0.05  # t: how much single words count beside pairs
-WORD_DIRECTIONS = 600  # coordinates below the kernel
+_WORD_DIRECTIONS = 600  # coordinates below the kernel
 LANDMARKS = 4000  # public rows that are compared with, at most (their kernel is a dense matrix)
-COMPARED_ROWS = 2048  # rows whose similarities are held at a time
+_COMPARED_ROWS = 2048  # rows whose similarities are held at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,11 +164,11 @@ class Pairs:
         """Unit rows in the p directions, float32 [n, p]; a row that no public direction sees is zero."""
         inner = coordinates(features, self.basis)
         found = np.empty((len(inner), self.mixing.shape[1]), dtype=np.float32)
-        for first in range(0, len(inner), COMPARED_ROWS):
-            found[first : first + COMPARED_ROWS] = (
-                similarity(inner[first : first + COMPARED_ROWS], self.landmarks) @ self.mixing
+        for first in range(0, len(inner), _COMPARED_ROWS):
+            found[first : first + _COMPARED_ROWS] = (
+                similarity(inner[first : first + _COMPARED_ROWS], self.landmarks) @ self.mixing
             )
-        return unit_or_zero(found, 1e-6)
+        return _unit_or_zero(found, 1e-6)
 
 
 def similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -190,7 +190,7 @@ def public_pairs(public: Graph, num_directions: int, alpha: float = 0.25, steps:
     alpha, steps, rarity: as in ``public_basis``. Deterministic (fixed start block and sample). Randomised subspace
     iteration (Halko, Martinsson & Tropp 2011).
     """
-    basis = public_basis(public, WORD_DIRECTIONS, alpha=alpha, steps=steps, rarity=rarity)
+    basis = public_basis(public, _WORD_DIRECTIONS, alpha=alpha, steps=steps, rarity=rarity)
     key = digest("pairs", public.features, public.adjacency, num_directions, alpha, steps, rarity)
     landmarks, mixing = made_once(key, lambda: _pairs(public, basis, num_directions, alpha, steps))
     return Pairs(basis, landmarks, mixing)
@@ -210,7 +210,7 @@ def _pairs(public: Graph, basis: np.ndarray, num_directions: int, alpha: float, 
     def image(block: np.ndarray) -> np.ndarray:
         return smoothed(walk, kernel @ smoothed(back, block, alpha, steps), alpha, steps)
 
-    block = rng.standard_normal((len(landmarks), min(num_directions + OVERSAMPLED, len(landmarks))), dtype=np.float32)
+    block = rng.standard_normal((len(landmarks), min(num_directions + _OVERSAMPLED, len(landmarks))), dtype=np.float32)
     for _ in range(PASSES + 1):
         block, _ = np.linalg.qr(image(block))
     inner = (block.T @ image(block)).astype(np.float64)

@@ -44,7 +44,7 @@ from fedgraph.types import Graph, Subgraph
 REFERENCE = base.bibtex("zhu2023blink", "chatterjee2011random")
 
 LITTLE = 4.0  # ε of one list from which answers say more than degrees; 0.9 for degrees below it and 0.1 from it on are what the
-DEGREES_BELOW, DEGREES_ABOVE = 0.9, 0.1  # released code found best for a GCN on Cora (scripts/output/best_hp.json)
+_DEGREES_BELOW, DEGREES_ABOVE = 0.9, 0.1  # released code found best for a GCN on Cora (scripts/output/best_hp.json)
 ENDS = 2  # lists and degrees that hold an undirected edge
 
 
@@ -135,7 +135,7 @@ def _split(params: Params, budget: base.Budget) -> Split:
     of_list = budget.epsilon if published else budget.epsilon / ENDS
     share = params.degree_share
     if share == "auto":
-        share = DEGREES_BELOW if of_list < LITTLE else DEGREES_ABOVE
+        share = _DEGREES_BELOW if of_list < LITTLE else DEGREES_ABOVE
     degree = share * of_list
     return Split(answers, of_list - degree if published else (budget.epsilon - ENDS * degree) / answers, degree, of_list)
 

@@ -49,10 +49,10 @@ from fedgraph.types import Graph, Subgraph
 REFERENCE = base.bibtex("chien2023differentially")
 
 ENDS = 2  # rows that one edge turns
-CLAIMED_GRADIENT, CLAIMED_ROWS = 2.0, 1.0  # Δ₂ as published: in clips, and in norms of a released row
+_CLAIMED_GRADIENT, CLAIMED_ROWS = 2.0, 1.0  # Δ₂ as published: in clips, and in norms of a released row
 
 
-K_EDGES = (
+_K_EDGES = (
     "Any {k} edges of one node, which turn {rows} rows, are protected together at ε ≤ {epsilon:.4g}; the ε of this row is of "
     "one edge."
 )
@@ -119,7 +119,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
         wanted = whole * math.sqrt(steps / (1 - params.rows_share)), whole / math.sqrt(params.rows_share)
         true = tuple(sensitivity_l2(bound, relation) for bound in bounds)
-        claimed = (CLAIMED_GRADIENT * params.clip, CLAIMED_ROWS)
+        claimed = (_CLAIMED_GRADIENT * params.clip, CLAIMED_ROWS)
         rows = (1 + params.neighbours) / ENDS  # so many times those that one edge turns
         of = [
             c * f
@@ -150,7 +150,7 @@ def _notes(params: Params, noised: tuple[tuple[Mechanism, Event], ...], budget: 
         return ()
     rows = (1 + params.neighbours) / ENDS
     mu = math.hypot(math.sqrt(params.steps) * rows / one.noise_multiplier, math.sqrt(rows) / two.noise_multiplier)
-    return (K_EDGES.format(k=params.neighbours, epsilon=gaussian.epsilon(mu, budget.delta), rows=1 + params.neighbours),)
+    return (_K_EDGES.format(k=params.neighbours, epsilon=gaussian.epsilon(mu, budget.delta), rows=1 + params.neighbours),)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:

@@ -131,7 +131,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     stage: Stage = "encoder" if round_ < plan.made.first else "classifier"
     hops: dict[str, Released] = {}
     shown = hops if plan.watch.opened else None
-    x = work.x if stage == "encoder" else noisy_rows(plan, work, model, round_, streams, desk, shown)
+    x = work.x if stage == "encoder" else _noisy_rows(plan, work, model, round_, streams, desk, shown)
 
     def gradient() -> np.ndarray:
         mask = poisson_mask(len(work.labels), plan.params.sampling_rate, streams.generator("batch"))
@@ -140,7 +140,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     return {"gradient": desk.release(stage, gradient), **hops}
 
 
-def noisy_rows(
+def _noisy_rows(
     plan: Planned,
     work: Work,
     model: base.Model,
@@ -161,7 +161,7 @@ def noisy_rows(
                 released = desk.release("aggregate", sums)
                 noised = released.value
                 if shown is not None:
-                    shown[hop_name(number)] = released
+                    shown[_hop_name(number)] = released
             else:
                 noised = desk.replay("aggregate", sums)
             rows.append(unit_length(noised))
@@ -170,7 +170,7 @@ def noisy_rows(
     return work.hops[key]
 
 
-def hop_name(number: int) -> str:
+def _hop_name(number: int) -> str:
     """Of a hop in a message, where an attack reads it."""
     return f"hop {number}"
 
@@ -262,7 +262,7 @@ def _hops(plan: Planned, state: base.State) -> list[list[np.ndarray]]:
     """The noisy hops as they were released, each a list over clients; none where they stayed with their client."""
     for _, inbox in state.seen:
         if inbox.round == plan.made.first:
-            return [inbox.each[name] for name in map(hop_name, range(plan.params.hops)) if name in inbox.each]
+            return [inbox.each[name] for name in map(_hop_name, range(plan.params.hops)) if name in inbox.each]
     return []
 
 

@@ -41,8 +41,8 @@ from fedgraph.types import Subgraph
 REFERENCE = base.bibtex("kasiviswanathan2013node")
 
 RANDOM = 20_000  # random pairs that stand for pairs without an edge
-COSINE = 128  # directions of features that the cosine reads
-SPREADS = 2.0  # of random pairs, to either side, is what a column tells apart
+_COSINE = 128  # directions of features that the cosine reads
+_SPREADS = 2.0  # of random pairs, to either side, is what a column tells apart
 
 
 class Params(Settings):
@@ -70,7 +70,7 @@ class Made:
 
     def said_of(self, pairs: np.ndarray) -> np.ndarray:
         """float64 [m, d] in 0 … 1, from public features alone."""
-        return np.asarray(np.clip(0.5 + self.spreads_of(pairs) / (2 * SPREADS), 0.0, 1.0))
+        return np.asarray(np.clip(0.5 + self.spreads_of(pairs) / (2 * _SPREADS), 0.0, 1.0))
 
     def spreads_of(self, pairs: np.ndarray) -> np.ndarray:
         """float64 [m, d], the same in units of random pairs, without bounds."""
@@ -102,7 +102,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             "link_owners protects all ties of one person, and an edge between clients is a tie of people at both: with them a "
             "person would be at several clients, which nobody has priced. Write cut_edges: dropped, or method: link_hops"
         )
-    rows = links.public_rows(attributes.features, COSINE, n)
+    rows = links.public_rows(attributes.features, _COSINE, n)
     few = links.public_rows(attributes.features, params.width, n) if params.width else rows[:, :0]
     few = few[:, : params.width]
     scale = links.Scale.of_random(_raw(rows, few, _random(n, n)))

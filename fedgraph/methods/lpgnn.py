@@ -41,7 +41,7 @@ from fedgraph.types import Graph, Subgraph
 REFERENCE = base.bibtex("sajadmanesh2021locally")
 
 
-RANDOM_WIDTH = 64  # invented features of the ablation
+_RANDOM_WIDTH = 64  # invented features of the ablation
 
 
 class Params(Settings):
@@ -191,7 +191,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         factor, shift = mechanism.rectifier(graph.num_features)
         features = sp.csr_array(np.float32(factor) * features.sign())
     if params.features == "random":
-        features = sp.csr_array(rng.standard_normal((graph.num_nodes, RANDOM_WIDTH)).astype(np.float32))
+        features = sp.csr_array(rng.standard_normal((graph.num_nodes, _RANDOM_WIDTH)).astype(np.float32))
     elif params.features == "random-bits":
         sent = rng.integers(2 * graph.num_features, size=(graph.num_nodes, 1))
         features = _unit_square(signs(sent, graph.num_features))

@@ -42,7 +42,7 @@ from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("olatunji2023releasing")
 
-ONE_ANSWER = SimplexRows(1)
+_ONE_ANSWER = SimplexRows(1)
 
 
 class Params(Settings):
@@ -88,7 +88,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     public = facts.public.graph
     if public is None:
         raise ScenarioError("privgnn labels a public graph: set the task's protocol: inductive")
-    relation, delta2 = Relation.NODE_ZERO_OUT, sensitivity_l2(ONE_ANSWER, Relation.NODE_ZERO_OUT)
+    relation, delta2 = Relation.NODE_ZERO_OUT, sensitivity_l2(_ONE_ANSWER, Relation.NODE_ZERO_OUT)
     mechanism, event = base.NO_NOISE
     queries, published, min_clients = min(params.queries, public.num_nodes), None, 1
     if budget.private:
@@ -102,7 +102,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *base.public_assumptions(facts))
     made = Made(public, unit_rows(public.features))
     guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False)
-    schedule = base.Schedule(queries, (PlannedRelease("answer", ONE_ANSWER, mechanism, event, range(queries)),), min_clients)
+    schedule = base.Schedule(queries, (PlannedRelease("answer", _ONE_ANSWER, mechanism, event, range(queries)),), min_clients)
     return base.Plan("privgnn", params, facts, guarantee, schedule, made, published)
 
 

@@ -41,12 +41,12 @@ class Roster:
     def of(cls, ids: Sequence[str]) -> Roster:
         """For the people ``ids``."""
         salt = secrets.token_hex(16)
-        return cls(salt, id_digests(salt, ids))
+        return cls(salt, _id_digests(salt, ids))
 
     def places(self, ids: Sequence[str]) -> np.ndarray:
         """int64 [len(ids)]: the number of each in the training graph, −1 for whoever was not in it."""
         known = {int(digest): place for place, digest in enumerate(self.digests)}
-        return np.array([known.get(int(one), -1) for one in id_digests(self.salt, ids)], dtype=np.int64)
+        return np.array([known.get(int(one), -1) for one in _id_digests(self.salt, ids)], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Trained:
     ranks: ColumnRanks | None
 
 
-def id_digests(salt: str, ids: Sequence[str]) -> np.ndarray:
+def _id_digests(salt: str, ids: Sequence[str]) -> np.ndarray:
     """uint64 [len(ids)]."""
     key = bytes.fromhex(salt)
     found = b"".join(hashlib.blake2b(one.encode(), digest_size=8, key=key).digest() for one in ids)

@@ -30,12 +30,12 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 
 FORMAT = 1
-MOST_HEADER = 100_000_000  # bytes
-DTYPES = {
+_MOST_HEADER = 100_000_000  # bytes
+_DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U64": "<u8",
     "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
-_NAMES = {np.dtype(code): name for name, code in DTYPES.items()}
+_NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
 def to_bytes(value: object) -> bytes:
@@ -73,7 +73,7 @@ def read(path: Path) -> object:
 def from_bytes(content: bytes) -> object:
     """Inverse of ``to_bytes``. Raises for anything else."""
     size = int.from_bytes(content[:8], "little")
-    if not 2 <= size <= min(MOST_HEADER, len(content) - 8):
+    if not 2 <= size <= min(_MOST_HEADER, len(content) - 8):
         raise DataError("its header is not there")
     header, data = json.loads(content[8 : 8 + size]), memoryview(content)[8 + size :]
     metadata = header.pop("__metadata__")
@@ -82,7 +82,7 @@ def from_bytes(content: bytes) -> object:
     arrays, at = [], 0
     for number in range(len(header)):
         said = header[str(number)]
-        dtype, shape, (first, last) = np.dtype(DTYPES[said["dtype"]]), said["shape"], said["data_offsets"]
+        dtype, shape, (first, last) = np.dtype(_DTYPES[said["dtype"]]), said["shape"], said["data_offsets"]
         whole = all(isinstance(n, int) and n >= 0 for n in shape)
         if first != at or not whole or last - first != math.prod(shape) * dtype.itemsize or last > len(data):
             raise DataError(f"array {number} is not where it was")
@@ -91,7 +91,7 @@ def from_bytes(content: bytes) -> object:
         at = last
     if at != len(data) or metadata["sha256"] != _digest(metadata["fedgraph"], header, [bytes(data)]):
         raise DataError("its checksum is another")
-    return value_of(cast(Tree, json.loads(metadata["fedgraph"])), arrays)
+    return _value_of(cast(Tree, json.loads(metadata["fedgraph"])), arrays)
 
 
 def _digest(text: str, header: dict[str, object], parts: list[bytes]) -> str:
@@ -102,7 +102,7 @@ def _digest(text: str, header: dict[str, object], parts: list[bytes]) -> str:
 
 
 Tree: TypeAlias = "bool | int | float | str | list[Tree] | dict[str, Tree] | None"
-ROOMS = ("fedgraph.methods.", "fedgraph.privacy.", "fedgraph.learning.", "fedgraph.types", "fedgraph.models.")
+_ROOMS = ("fedgraph.methods.", "fedgraph.privacy.", "fedgraph.learning.", "fedgraph.types", "fedgraph.models.")
 KINDS = "fiub"  # of arrays: numbers, true and false
 DEEPEST = 60  # records inside records
 
@@ -149,7 +149,7 @@ class Writer:
         return self._known[id(array)]
 
 
-def value_of(tree: Tree, arrays: list[np.ndarray], depth: int = 0) -> object:
+def _value_of(tree: Tree, arrays: list[np.ndarray], depth: int = 0) -> object:
     """Inverse of ``Writer.tree``. ``DataError`` for anything that it could not have written."""
     if depth > DEEPEST:
         raise DataError("records lie too deep in one another")
@@ -160,7 +160,7 @@ def value_of(tree: Tree, arrays: list[np.ndarray], depth: int = 0) -> object:
     kind, given = next(iter(tree.items()), ("", None))
 
     def inner(part: Tree) -> object:
-        return value_of(part, arrays, depth + 1)
+        return _value_of(part, arrays, depth + 1)
 
     def fields() -> dict[str, object]:
         given = tree.get("fields")
@@ -194,7 +194,7 @@ def _called(kind: type) -> str:
 def _class(name: Tree) -> type:
     """The class of ours that a file names."""
     module, _, qualified = str(name).partition(":")
-    if not module.startswith(ROOMS) or "__main__" in module:
+    if not module.startswith(_ROOMS) or "__main__" in module:
         raise DataError(f"found a record {str(name)[:80]!r}; allowed: records of fedgraph's own")
     try:
         named = vars(importlib.import_module(module)).get(qualified)

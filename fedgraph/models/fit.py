@@ -72,7 +72,7 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
     with runtime.start("serial") as engine:
         context = context_of(ready, ready.models.everybody(ready.params, ready.graph, ready.public), engine)
         made, guarantee = ready.models.spends(ready.params, ready.cell, context)
-        answer_reads(made)
+        _answer_reads(made)
         broken = any(not promise.kept for promise in guarantee.promises)
         if (broken or math.isinf(made.provable().epsilon)) and not wanted.nothing_protected:
             raise PrivacyError(f"{ready.name}: its ε is ∞, so nothing would be protected; say {ACCEPT}, or fit another row")
@@ -80,7 +80,7 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
             planned = Candidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
             # owners of edges are no nodes, and the data do not say which of a budget's people are here: all of them pay
             owners = guarantee.protection.unit is Unit.ENTITY
-            charge_training(wanted.budget, planned, None if owners else ready.graph.names.ids or None, others)
+            _charge_training(wanted.budget, planned, None if owners else ready.graph.names.ids or None, others)
         fitted = ready.models.train(ready.params, ready.cell, context)
     settled = fitted.settled
     name = ready.cell.name
@@ -89,7 +89,7 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
     trained = fitted.world.setting.held.ids
     ids = tuple(dict.fromkeys((*trained, *ready.graph.ids)))
     plan, state = without_rows(fitted.plan, fitted.outcome.state)
-    named = bool(ready.graph.names.ids) or answer_reads(plan) in (Reads.NOTHING, Reads.OWN_EDGES)
+    named = bool(ready.graph.names.ids) or _answer_reads(plan) in (Reads.NOTHING, Reads.OWN_EDGES)
     (account,), made_with = ledger.accounts, own_versions()
     return Model(
         row=ready.name,
@@ -103,7 +103,7 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
         epsilon=settled.epsilon,
         ranks=fitted.world.setting.ranks,
         delta=account.delta,
-        statement=training_statement(settled.epsilon, account),
+        statement=_training_statement(settled.epsilon, account),
         ledger=tuple(ledger.lines()),
         versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
     )
@@ -146,7 +146,7 @@ def context_of(ready: Prepared, setting: protocols.Setting, engine: Runtime) -> 
     return context
 
 
-def answer_reads(made: Plan) -> Reads:
+def _answer_reads(made: Plan) -> Reads:
     """What an answer reads. ``ScenarioError`` where nobody has said it."""
     offered = kinds.method(made.method).OFFERS.reads
     reads = None if offered is None else offered(made)
@@ -157,7 +157,7 @@ def answer_reads(made: Plan) -> Reads:
     return reads
 
 
-def training_statement(epsilon: float, account: Account) -> tuple[str, ...]:
+def _training_statement(epsilon: float, account: Account) -> tuple[str, ...]:
     """What the training protects, one sentence each."""
     protection = account.protection
     unit = protection.unit.value
@@ -231,7 +231,7 @@ def read_select(path: Path) -> Select:
         raise ScenarioError(f"{path}: {' '.join(str(error).split())[:300]}; allowed: over, among, by, shape") from error
 
 
-def charge_training(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
+def _charge_training(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
     """Charge the training to its people; a refusal names the first of ``others`` that would still fit."""
     try:
         budget_charges.charge(book, row.name, [row], ids)

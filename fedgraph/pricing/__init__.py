@@ -24,7 +24,7 @@ from fedgraph.pricing.formats import table
 from fedgraph.pricing.python_joins import normal
 from fedgraph.pricing.questions import Answers
 
-MOST_ROUNDS = 10**12
+_MOST_ROUNDS = 10**12
 _STEPS = 60
 
 
@@ -162,8 +162,8 @@ def _quoted(document: Document, target: float | None) -> Quote:
 
 
 def _priced(row: Row, bounded: bool) -> Priced:
-    if row.rounds > MOST_ROUNDS:
-        raise PricingError(f"{row.rounds:,} rounds; at most {MOST_ROUNDS:,} are priced")
+    if row.rounds > _MOST_ROUNDS:
+        raise PricingError(f"{row.rounds:,} rounds; at most {_MOST_ROUNDS:,} are priced")
     once = row.cost(1, row.delta)
     return Priced(row, once, row.cost(row.rounds, row.delta) if bounded or math.isinf(once.epsilon) else None)
 

@@ -32,7 +32,7 @@ import yaml
 
 from fedgraph.privacy.accounting.accountant import Price
 
-PINNED = (r"requirements[\w.-]*\.txt", r"pyproject\.toml", r"environment\.ya?ml", r"setup\.(py|cfg)")
+_PINNED = (r"requirements[\w.-]*\.txt", r"pyproject\.toml", r"environment\.ya?ml", r"setup\.(py|cfg)")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class System:
 
     def newer(self, folder: Path) -> Iterator[str]:
         """A sentence for each file of a folder that asks for a later version than the last that was checked."""
-        for path in sorted(p for p in folder.glob("*.*") if any(re.fullmatch(name, p.name) for name in PINNED)):
+        for path in sorted(p for p in folder.glob("*.*") if any(re.fullmatch(name, p.name) for name in _PINNED)):
             if not path.is_file() or path.stat().st_size > 1_000_000:
                 continue
             text = path.read_text(encoding="utf-8", errors="replace")

@@ -28,8 +28,8 @@ from fedgraph.pricing.python_program import Program
 from fedgraph.pricing.python_values import Call, Part, Table, Value
 from fedgraph.pricing.questions import ASKED, Answers, text
 
-SCRIPTS = ("command", "namespace", "json", "yaml")
-FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".conf": "json", ".toml": "toml"}
+_SCRIPTS = ("command", "namespace", "json", "yaml")
+_FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".conf": "json", ".toml": "toml"}
 KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".ipynb", ".conf", ".sh", ".txt", ".cmd", ".args", ".log")
 
 
@@ -72,7 +72,7 @@ class Document:
             scripts = [i for i, word in enumerate(self.command) if word.endswith(".py")]
             rest = self.command[scripts[0] + 1 :] if scripts else ()
             return [word.lower() for word in itertools.takewhile(lambda word: not word.startswith("-"), rest)]
-        named = [self.data.get("method"), self.data.get("level")] if self.kind in SCRIPTS else []
+        named = [self.data.get("method"), self.data.get("level")] if self.kind in _SCRIPTS else []
         return [value.lower() for value in named if isinstance(value, str)]
 
     @property
@@ -219,9 +219,9 @@ def read(path: Path) -> Document:
         return Document(path, "ledger")
     text = text_of(path)
     try:
-        if suffix in FORMATS:
+        if suffix in _FORMATS:
             data, lines = formats.parsed_file(path, suffix, text)
-            return Document(path, FORMATS[suffix], data, lines=lines)
+            return Document(path, _FORMATS[suffix], data, lines=lines)
         if suffix in (".py", ".ipynb"):
             text, written = (text, {}) if suffix == ".py" else formats.notebook(path, text)
             return Document(path, "python", text=text, written=written)

@@ -11,7 +11,7 @@ from fedgraph.pricing.python_joins import candidates, plain
 from fedgraph.pricing.python_values import Call, Items, Name, Value
 from fedgraph.pricing.questions import text
 
-ADDERS = {
+_ADDERS = {
     "add_client_output_filter": ("out", "clients"), "add_client_input_filter": ("in", "clients"),
     "add_server_output_filter": ("server", ""), "add_server_input_filter": ("server", ""),
 }  # fmt: skip
@@ -22,7 +22,7 @@ def read(document: Document) -> Job:
     job = Job(rounds=_python_rounds(document))
     placed: dict[str, list[tuple[tuple[str, ...], Filter]]] = {}
     sites: set[str] = set()
-    for call in document.made(*ADDERS, "to", "to_clients", "to_server"):
+    for call in document.made(*_ADDERS, "to", "to_clients", "to_server"):
         for used, direction, targets, tasks in _added(document, call, job):
             if direction == "site":
                 sites |= set(targets)
@@ -43,14 +43,14 @@ def read(document: Document) -> Job:
         job.sites.append(Site("the clients" if site == "*" else site, _merged(chains), (), kind))
     if placed and len(named) == 1 and (count := _count(document)) is not None and count > 1:
         job.sites.append(Site(f"{count - 1} of {count} sites", (), (), kind))
-    made = [c for c in document.made(*KNOWN) if not any(c.line == line for line in job_lines(document))]
+    made = [c for c in document.made(*KNOWN) if not any(c.line == line for line in _job_lines(document))]
     job.aside += [f"{c.name} (line {c.line}) is made and given to nobody" for c in made]
     return job
 
 
-def job_lines(document: Document) -> set[int]:
+def _job_lines(document: Document) -> set[int]:
     """The lines of filters that are given to somebody."""
-    given = [call.get("filter", 0) for call in document.made(*ADDERS, "to", "to_clients", "to_server")]
+    given = [call.get("filter", 0) for call in document.made(*_ADDERS, "to", "to_clients", "to_server")]
     given += [call.get("obj", 0) for call in document.made("to", "to_clients", "to_server")]
     return {held.line for value in given for held in candidates(plain(value)) if isinstance(held, Call)}
 
@@ -65,12 +65,12 @@ def _merged(chains: tuple[Chain, ...]) -> tuple[Chain, ...]:
 
 def _added(document: Document, call: Call, job: Job) -> Iterator[tuple[Filter, str, tuple[str, ...], tuple[str, ...]]]:
     """(filter, direction, sites, tasks) of what a call adds; direction ``site`` where it adds something else to sites."""
-    held = call.get("filter") if call.name in ADDERS else call.get("obj")
+    held = call.get("filter") if call.name in _ADDERS else call.get("obj")
     target: tuple[str, ...] = ("*",) if call.name != "to" else _words(call.get("target"), ("*",))
     inner = plain(held)
     used = inner.name if isinstance(inner, Call) else ""
-    if call.name in ADDERS:
-        direction, key = ADDERS[call.name]
+    if call.name in _ADDERS:
+        direction, key = _ADDERS[call.name]
         target = _words(call.get(key), ("*",)) if key else ("server",)
     elif used not in KNOWN:
         yield Filter(used, {}), "site", tuple(t for t in target if t != "server") if call.name == "to" else (), ()

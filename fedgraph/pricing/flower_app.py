@@ -19,7 +19,7 @@ from fedgraph.pricing.python_joins import is_plain, plain
 from fedgraph.pricing.python_values import Call, Function, Items, Name, Value
 from fedgraph.pricing.questions import text
 
-STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server", "start_simulation")
+_STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server", "start_simulation")
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _strategies(document: Document) -> tuple[tuple[Value, int | None], ...]:
             continue
         if call.name == "start" and isinstance(plain(call.owner), (Call, values.Choice)):
             said, default, line, strategy = call.get("num_rounds"), 3.0, call.line, call.owner
-        elif call.name in STARTERS and call.get("strategy") is not None:
+        elif call.name in _STARTERS and call.get("strategy") is not None:
             config, strategy = plain(call.get("config")), call.get("strategy")
             own = config if isinstance(config, Call) and config.name == "ServerConfig" else None
             said, line, default = (own.get("num_rounds"), own.line, 1.0) if own else (None, call.line, None)
@@ -198,10 +198,10 @@ def _chains(document: Document, app: Value) -> list[Chain]:
     return out or [Chain("the client app", *first)]
 
 
-Mods: TypeAlias = tuple[tuple[Call, ...], frozenset[str], bool, tuple[str | Function, ...]]
+_Mods: TypeAlias = tuple[tuple[Call, ...], frozenset[str], bool, tuple[str | Function, ...]]
 
 
-def _mods(document: Document, value: Value) -> Mods:
+def _mods(document: Document, value: Value) -> _Mods:
     """The mods of a list: objects, names, whether everything in it is known, and their order. A mod that is there only perhaps
     is none."""
     inner = plain(value)

@@ -24,8 +24,8 @@ from fedgraph.pricing.questions import Answers, text
 
 HEAVIEST = "weight of the heaviest client, in equal shares"
 EARLIER = {"fraction_fit": "fraction_train", "min_fit_clients": "min_train_nodes"}  # names of apps before 1.21
-AVERAGES = ("FedAvg", "FedProx")
-AGGREGATES = {"aggregate_train", "aggregate_fit", "aggregate", "start", "__call__"}
+_AVERAGES = ("FedAvg", "FedProx")
+_AGGREGATES = {"aggregate_train", "aggregate_fit", "aggregate", "start", "__call__"}
 ORDERS = (*(1 + x / 10 for x in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
 RELATIONS = {"poisson": "add-or-remove-one", "without-replacement": "replace-one", "no-amplification": "add-or-remove-one"}
 
@@ -93,13 +93,13 @@ def inner_strategy(app: App, value: Value) -> Inner | str:
     name, own_sampling = value.name, False
     if value.own is not None:
         foreign, methods = value.own.foreign, value.own.methods()
-        changed = AGGREGATES & set(methods)
+        changed = _AGGREGATES & set(methods)
         if changed or len(foreign) != 1:
             more = f" with {', '.join(sorted(changed))}" if changed else ""
             return f"{value.name}, a strategy of its own{more}: what it keeps is not followed"
         name = foreign[0].rsplit(".", 1)[-1]
         own_sampling = any(m.startswith("configure_") or m == "__init__" for m in methods)
-    if name in AVERAGES:
+    if name in _AVERAGES:
         return Inner(name, value, 1.0, own_sampling)
     if name == "FedAvgM":
         if own_sampling:

@@ -11,7 +11,7 @@ from fedgraph.pricing import base
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import Tree, scalar
 
-MOST_WHOLE, LARGEST = 10**12, 1e60
+_MOST_WHOLE, LARGEST = 10**12, 1e60
 
 
 class Options:
@@ -69,8 +69,8 @@ class Options:
         found = self.number(name, None, least)
         if found is None:
             return default
-        if not math.isfinite(found) or found > MOST_WHOLE or found != int(found):
-            raise self.error(name, f"{name}: found {found:g}; a whole number up to {MOST_WHOLE:,} is allowed")
+        if not math.isfinite(found) or found > _MOST_WHOLE or found != int(found):
+            raise self.error(name, f"{name}: found {found:g}; a whole number up to {_MOST_WHOLE:,} is allowed")
         return int(found)
 
     def delta(self, name: str = "delta", default: float | None = None) -> float | None:

@@ -18,11 +18,11 @@ from fedgraph.privacy.events import Composed, Gaussian, Laplace
 FLAGS = "the benchmark's flags"
 RELATIONS = (("zero-out", False), ("replace", True))
 ORDER = "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
-SIMULATED = "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment"
+_SIMULATED = "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment"
 CENTRAL = "the server, where the mechanism is applied centrally"
-UNPROTECTED = ("local metrics, unless they are privatised too", CENTRAL, SIMULATED)
+UNPROTECTED = ("local metrics, unless they are privatised too", CENTRAL, _SIMULATED)
 KEPT = "the sampler {!r} keeps users apart only as long as no user is sampled twice in min_separation rounds"
-PROMISES = {
+_PROMISES = {
     None: "min_separation is a promise about who is sampled; nothing in this file keeps it",
     "random": "its sampler is 'random', which keeps no separation: the promise of min_separation is broken",
 }
@@ -112,7 +112,7 @@ def banded_mechanism(document: Document, said: Said, separation: int | None, sam
     if said.scale < 1:
         real = _banded_rows(found, std * said.scale, rate, times, delta)[0][0]
         rows.append(replace(real, why=f"a real run with noise_scale = {said.scale:g}: {real.why}"))
-    promise = PROMISES.get(sampler, KEPT.format(sampler))
+    promise = _PROMISES.get(sampler, KEPT.format(sampler))
     order = f"{ORDER} The noise of a round is correlated with that of earlier rounds; {promise}."
     return _reading(said, rows, (std, rate, times, delta), order)
 

@@ -22,7 +22,7 @@ from fedgraph.pricing.python_values import (
     Value,
 )  # fmt: skip
 
-MOST_CANDIDATES = 8
+_MOST_CANDIDATES = 8
 
 
 def normal(name: str) -> str:
@@ -56,8 +56,8 @@ def either(a: Value, b: Value) -> Value:
     for value in (*candidates(a), *candidates(b)):
         if not any(same(value, seen) for seen in found):
             found.append(value)
-    if len(found) > MOST_CANDIDATES:
-        return Unresolved(f"one of more than {MOST_CANDIDATES} values")
+    if len(found) > _MOST_CANDIDATES:
+        return Unresolved(f"one of more than {_MOST_CANDIDATES} values")
     return found[0] if len(found) == 1 else Choice(tuple(found))
 
 

@@ -15,7 +15,7 @@ from fedgraph.pricing.python_joins import either, is_plain
 from fedgraph.pricing.python_statements import MAYBE, NEXT, Statements
 from fedgraph.pricing.python_values import Assumed, Call, Class, Function, Name, Scope, Table, Unresolved, Value
 
-MOST_FILES = 50
+_MOST_FILES = 50
 DEEPEST = 40
 
 
@@ -88,8 +88,8 @@ class Program(Statements):
         """A module of the program, followed once."""
         if path.resolve() in self.modules:
             return self.modules[path.resolve()]
-        if len(self.modules) >= MOST_FILES:
-            raise PricingError(f"{self.root}: a program of more than {MOST_FILES} Python files; name the one with its privacy")
+        if len(self.modules) >= _MOST_FILES:
+            raise PricingError(f"{self.root}: a program of more than {_MOST_FILES} Python files; name the one with its privacy")
         before, self.stack = self.stack, ()
         found, _ = self.followed(path, self.read(path))
         self.stack = before

@@ -42,7 +42,7 @@ ASKED: Mapping[str, Question] = {
     for name, entry in yaml.safe_load(resources.files("fedgraph.pricing").joinpath("questions.yaml").read_text("utf-8")).items()
 }
 RATES = ASKED["sampling rate"].values
-PLAUSIBLE: Mapping[str, tuple[float, ...]] = {  # of numbers that a program does not decide
+_PLAUSIBLE: Mapping[str, tuple[float, ...]] = {  # of numbers that a program does not decide
     "noise multiplier": (0.5, 1.0, 2.0, 4.0), "delta": ASKED["delta"].values[::-1], "epochs": ASKED["epochs"].values,
     "steps": ASKED["steps"].values, "expected participations": (100.0, 10.0, 1.0), "sampling rate": RATES[1:],
 }  # fmt: skip
@@ -140,7 +140,7 @@ class Answers:
             return float(inner) if math.isfinite(inner) else None
         if inner is None or is_plain(inner):
             return None
-        if (answer := self.known(name)) is None and (plausible := PLAUSIBLE.get(normal(name))):
+        if (answer := self.known(name)) is None and (plausible := _PLAUSIBLE.get(normal(name))):
             question = f"Which value has {name}? The file says {text(inner)}{_at(line)}, which it does not decide."
             return self.ask(name, question, plausible)
         return answer

@@ -22,7 +22,7 @@ from fedgraph.pricing.python_values import Call, Pass, Unresolved, Value
 from fedgraph.pricing.questions import ASKED, RATES
 from fedgraph.privacy.accounting.accountant import Price
 
-AGAIN = Unresolved("as often as what is looped over holds the data")
+_AGAIN = Unresolved("as often as what is looped over holds the data")
 SEVERAL = (2, 10)
 HOW = {"poisson": "Poisson-sampled at rate {:g}", "fixed": "fixed-size batches of a share {:g}"}
 CUT = "batches cut once per epoch, so that a step is an epoch: no amplification"
@@ -131,11 +131,11 @@ def training_loops(document: Document, loaders: Sequence[Value], optimizers: Seq
 
     every = document.program.iterated
     found = [p for p in every if any(holds(p.over, each) for each in loaders)]
-    found = [p if _goes_once(p.over, loaders) else replace(p, times=AGAIN) for p in found]
+    found = [p if _goes_once(p.over, loaders) else replace(p, times=_AGAIN) for p in found]
     found = [p for p in found if p.steps] or found
     if not found:  # over something made of a loader, perhaps: how often it has each record is not known
         mine = [p for p in every if not (isinstance(p.over, Call) and p.over.name == "range")]
-        found = [replace(p, times=AGAIN) for p in mine if any(any(holds(s.owner, e) for e in optimizers) for s in p.steps)]
+        found = [replace(p, times=_AGAIN) for p in mine if any(any(holds(s.owner, e) for e in optimizers) for s in p.steps)]
     return [stepped(p) for p in found if p.reached and not (p.steps and all(other(s.owner) for s in p.steps))]
 
 

@@ -26,8 +26,8 @@ from fedgraph.privacy.settle import again
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 
-MOST_PARTS = 4  # of an event that are told
-EVENT_WORDS: dict[type[Event], str] = {
+_MOST_PARTS = 4  # of an event that are told
+_EVENT_WORDS: dict[type[Event], str] = {
     events.Gaussian: "Gaussian noise, {noise_multiplier:.4g} times the sensitivity",
     events.Laplace: "Laplace noise, its scale {noise_multiplier:.4g} times the sensitivity",
     events.RandomizedResponse: "one of {num_values} values by randomized response, ε = {epsilon:.4g}",
@@ -50,7 +50,7 @@ EVENT_WORDS: dict[type[Event], str] = {
     events.Selected: "the best of a secret number of trials (shape {shape:g}, stop {stop:.4g}); one trial is one of ({parts})",
     events.Unprotected: "sent in clear, ε = ∞: {reason}",
 }
-MOST_RUNNING = 50  # lines of a cell up to which a running total is shown after each
+_MOST_RUNNING = 50  # lines of a cell up to which a running total is shown after each
 
 
 def read(path: Path) -> Ledger:
@@ -132,7 +132,7 @@ def _cell(account: Account, lines: Sequence[Line]) -> Iterator[str]:
         who = f"rounds {_ranges(line.rounds)}, clients {_ranges(line.clients)}"
         yield f"    {line.path}: {who}: {line.mechanism}, {count}"
         yield f"      one costs: {describe_event(line.event)}"
-        if len(lines) <= MOST_RUNNING:
+        if len(lines) <= _MOST_RUNNING:
             yield f"      so far: {line.path} {own}; everything {_epsilon(again(account, so_far))}"
     for path in dict.fromkeys(line.path for line in lines):
         paid = again(account, lines, path)
@@ -177,5 +177,5 @@ def describe_event(event: Event) -> str:
     elif isinstance(event, events.SampledOnce | events.Repeated | events.PartOf):
         inside = (event.event,)
     parts = [describe_event(one) for one in dict.fromkeys(inside)]
-    shown = parts if len(parts) <= MOST_PARTS else [*parts[:MOST_PARTS], f"and {len(parts) - MOST_PARTS} more"]
-    return EVENT_WORDS.get(type(event), type(event).__name__).format(**vars(event) | {"parts": "; ".join(shown)})
+    shown = parts if len(parts) <= _MOST_PARTS else [*parts[:_MOST_PARTS], f"and {len(parts) - _MOST_PARTS} more"]
+    return _EVENT_WORDS.get(type(event), type(event).__name__).format(**vars(event) | {"parts": "; ".join(shown)})

@@ -105,7 +105,7 @@ from fedgraph.privacy.shapes import Array
 from fedgraph.privacy.units import Relation, Unit
 
 ROUNDING = 2.0**-50
-WORTH_IT = 4.1  # M / typical degree from which the log cap beats plain sums under an enforced limit: ln(M/d) > √2
+_WORTH_IT = 4.1  # M / typical degree from which the log cap beats plain sums under an enforced limit: ln(M/d) > √2
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def log_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> DegreeCa
 
 def limited(num_nodes: int, limit: int, typical: int, knee: int = 1) -> DegreeCap:
     """Under an enforced limit M: the log cap where M > 4.1 times the typical degree (a public guess), else plain sums."""
-    return log_cap(num_nodes, knee, limit) if limit > WORTH_IT * typical else DegreeCap(num_nodes, knee, None, limit)
+    return log_cap(num_nodes, knee, limit) if limit > _WORTH_IT * typical else DegreeCap(num_nodes, knee, None, limit)
 
 
 def _harmonic_between(low: int, high: int) -> float:
@@ -261,7 +261,7 @@ def sensitivity(relation: Relation, degree: int | None = None, rows_released: bo
     return (2.0 if relation.replaces else 1.0) * math.sqrt(rows)
 
 
-def lipschitz(bound: float) -> float:
+def _lipschitz(bound: float) -> float:
     """L: how far a row's gradient moves at most when its neighbours' part moves by 1.
 
     >>> round(lipschitz(2.0), 4)
@@ -274,12 +274,12 @@ def lipschitz(bound: float) -> float:
 def balanced_scale(cap: DegreeCap, clip: float, bound: float) -> float:
     """The c at which all other rows together cost as much as a node's own."""
     require_positive("clip", clip)
-    return lipschitz(bound) * cap.sensitivity_l1() / clip
+    return _lipschitz(bound) * cap.sensitivity_l1() / clip
 
 
 def gradient_sensitivity(cap: DegreeCap, clip: float, bound: float, scale: float, replaces: bool = False) -> float:
     """Δ of one sum, in data units."""
     require_positive("clip", clip)
     require_positive("scale", scale)
-    others = min(lipschitz(bound) * cap.sensitivity_l1() / scale, 2 * clip * (cap.num_nodes - 1))
+    others = min(_lipschitz(bound) * cap.sensitivity_l1() / scale, 2 * clip * (cap.num_nodes - 1))
     return (2 if replaces else 1) * (clip + others)

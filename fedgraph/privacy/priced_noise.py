@@ -72,14 +72,14 @@ def require(release: PlannedRelease, place: Place) -> None:
     if not noised:
         raise PrivacyError(f"release {release.path!r} is priced as {release.event}, which says nothing of its noise")
     for leaf in noised:
-        if not rule_of(mechanism, leaf)(mechanism, leaf, place):
+        if not _rule_of(mechanism, leaf)(mechanism, leaf, place):
             raise PrivacyError(
                 f"release {release.path!r} is priced as {leaf}, which is more noise than it gets: {mechanism.words} on "
                 f"{type(bound).__name__} under {place.protection.relation.value}, of {place.hiding} client(s)"
             )
 
 
-def rule_of(mechanism: Mechanism, event: Event) -> Rule:
+def _rule_of(mechanism: Mechanism, event: Event) -> Rule:
     """The rule of the pair. ``PrivacyError`` where there is none."""
     if isinstance(event, events.Unprotected):
         return lambda mechanism, event, place: True

@@ -59,7 +59,7 @@ from fedgraph.privacy.units import Relation, Unit
 
 BINS = 16
 WIDEST = 40.0  # in powers of two: numbers up to 10¹²
-TRIMMED = 0.025  # share of the people on either side that may lie outside a bracket: absurd entries do not widen it
+_TRIMMED = 0.025  # share of the people on either side that may lie outside a bracket: absurd entries do not widen it
 SURE = 3.0  # standard deviations of the noise above which a bin counts as peopled
 
 
@@ -122,13 +122,13 @@ def positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
 def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> np.ndarray:
     """The brackets of the next round: the bins between those where people begin and end. std: of the noise in each count.
 
-    People begin where more than ``TRIMMED`` of them, and more than noise makes, lie to the left, or where a bin is surely
+    People begin where more than ``_TRIMMED`` of them, and more than noise makes, lie to the left, or where a bin is surely
     peopled. Where that is nowhere, the bracket stays.
     """
     found = brackets.copy()
     for column, own in enumerate(counts):
         edges = bin_edges(brackets)[column]
-        few = TRIMMED * max(own.sum(), 0.0)
+        few = _TRIMMED * max(own.sum(), 0.0)
         least = few + 2 * std * np.sqrt(np.arange(BINS) + 2)
         surely = own[1:-1] > max(few, SURE * std)
         begins = np.flatnonzero((np.cumsum(own)[1:-1] > least) | surely)
@@ -147,7 +147,7 @@ def shares_below(counts: np.ndarray) -> np.ndarray:
 
 
 RATES = (1.0, 1 / 4, 1 / 16, 1 / 64)  # r: of any density from one neighbour to hundreds, one of them leaves many unmatched
-CLASS_RATES = (1 / 2, 1 / 8, 1 / 32)
+_CLASS_RATES = (1 / 2, 1 / 8, 1 / 32)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class MeetingCounts(Bound):
 
     @property
     def class_rates(self) -> tuple[float, ...]:
-        return CLASS_RATES if self.by_class else ()
+        return _CLASS_RATES if self.by_class else ()
 
     @property
     def length(self) -> int:

@@ -59,7 +59,7 @@ class L2Ball(Bound):
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
-        norm = l2_norm(value)
+        norm = _l2_norm(value)
         if norm <= self.radius:
             return value
         shrink = 1 - 8 * float(np.finfo(np.result_type(value, np.float32)).eps)  # rounding must not push it out again
@@ -84,7 +84,7 @@ class ClippedSum(Bound):
     kernel: str = ""
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
-        norm = l2_norm(value)  # NaN or infinity in any entry makes the norm so
+        norm = _l2_norm(value)  # NaN or infinity in any entry makes the norm so
         if not norm <= self.clip * self.num_rows * (1 + 1e-5):
             raise UnboundedValueError(
                 f"a sum of {self.num_rows} rows clipped to {self.clip} has norm at most {self.clip * self.num_rows}, "
@@ -109,7 +109,7 @@ class Rows(Bound):
             raise UnboundedValueError(f"Rows needs a matrix of at most {self.num_rows} rows, found shape {value.shape}")
         require_finite(value)
         exact = np.asarray(value, dtype=np.float64)
-        norms = np.array([l2_norm(row) for row in exact])
+        norms = np.array([_l2_norm(row) for row in exact])
         margin = 1 - 4 * (self.num_rows + 8) * float(np.finfo(np.float64).eps)
         scale = np.minimum(1.0, self.clip / np.maximum(norms, np.finfo(np.float64).tiny)) * margin
         return np.asarray((exact * scale[:, None]).sum(axis=0))
@@ -226,7 +226,7 @@ def kernel_name(kernel: Callable[..., object]) -> str:
     return f"{kernel.__module__}.{kernel.__qualname__}"
 
 
-def l2_norm(value: np.ndarray) -> float:
+def _l2_norm(value: np.ndarray) -> float:
     """‖value‖₂ in double precision; where squares overflow the largest entry is divided out. NaN or ∞ where an entry is."""
     flat = np.asarray(value, dtype=np.float64).ravel()
     with np.errstate(over="ignore", invalid="ignore"):

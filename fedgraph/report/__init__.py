@@ -16,13 +16,13 @@ from fedgraph.report.saved_run import UNFINISHED
 from fedgraph.report.sections.base import Records
 from fedgraph.types import Graph, GraphCollection, describe, describe_size
 
-SHORT_RUN = (
+_SHORT_RUN = (
     "SHORT RUN (--quick): the scenario was shrunk so that it ends soon. This shows what a report looks like; do not decide by "
     "its numbers."
 )
 
 
-MOST_SENTENCES, MOST_NOTES = 9, 3  # on the screen; one line of either is broken into two or three there
+_MOST_SENTENCES, MOST_NOTES = 9, 3  # on the screen; one line of either is broken into two or three there
 
 
 class Screen(Protocol):
@@ -93,7 +93,7 @@ def write(
 def _shortened(records: Sequence[Records], environment: Environment, failed: int) -> str | None:
     """What is said first of a run that was shrunk, or is not at its end."""
     done = sum(len(r.entries) for r in records)
-    said = [SHORT_RUN] if any(r.short for r in records) else []
+    said = [_SHORT_RUN] if any(r.short for r in records) else []
     if done + failed < environment.cells:
         said.append(UNFINISHED.format(done, environment.cells))
     return " ".join(said) or None
@@ -164,9 +164,9 @@ def _summary(out: Path, content: page.Content, notes: Sequence[str], screen: Scr
         screen.print(said)
     for note in notes[:MOST_NOTES]:
         screen.say(f"note: {note}")
-    for sentence in content.opening[:MOST_SENTENCES]:
+    for sentence in content.opening[:_MOST_SENTENCES]:
         screen.print(sentence)
-    left = len(content.opening[MOST_SENTENCES:]), len(notes[MOST_NOTES:])
+    left = len(content.opening[_MOST_SENTENCES:]), len(notes[MOST_NOTES:])
     kinds = zip(left, ("sentence", "note"), strict=True)
     more = "".join(f", {many} more {what}{'s' if many > 1 else ''}" for many, what in kinds if many)
     screen.print(f"every table{more}: fedgraph show --all {out}\nreport: {out / 'report.html'}")

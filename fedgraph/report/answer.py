@@ -126,7 +126,7 @@ def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[Bes
     return found
 
 
-def describe_mean(score: Score) -> str:
+def _describe_mean(score: Score) -> str:
     """The mean, and where its accuracy may lie by what was tested."""
     tested = chance.num_tested(score.row)
     if tested is None or score.metric != "accuracy":
@@ -208,7 +208,7 @@ def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
             free = "" if b.score.private else " (it releases nothing private, and no private row does better)"
             verb = "reaches" if not b.ties and chance.beats_floor(b.score) else "has"
             named = "" if b.score.name == last else f"{questions.short_name(b.score, here)} {verb} "
-            mean = describe_mean(b.score) if before is None else format_mean(b.score)
+            mean = _describe_mean(b.score) if before is None else format_mean(b.score)
             parts.append(f"{named}{mean} {b.trust.clause}{free}{_by_chance(b.score, before)}")
             last, before = b.score.name, b.score
     text = f"{opening}: {'; '.join(parts)}."

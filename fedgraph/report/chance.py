@@ -15,7 +15,7 @@ from fedgraph.report.report_rows import Row, rounded
 from fedgraph.report.scores import Score
 
 ERRORS = 2.0  # standard errors that a difference must exceed
-FEWEST_TESTED, FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
+_FEWEST_TESTED, FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
 TESTED = {GraphClassificationFacts: "graph", GraphClusteringFacts: "graph", LinkPredictionFacts: "edge"}
 
 
@@ -120,8 +120,8 @@ def inconclusive(scores: Sequence[Score]) -> list[str]:
         kept = [(s.delta, s.unit_name) for s in own if s.delta and s.private and math.isfinite(s.provable)]
         delta, unit = max(kept, default=(0.0, ""))
         why = []
-        if fewest is not None and (num_tested(fewest.row) or 0) < FEWEST_TESTED:
-            why.append(f"only {tested_words(fewest.row)} were tested (it takes {FEWEST_TESTED})")
+        if fewest is not None and (num_tested(fewest.row) or 0) < _FEWEST_TESTED:
+            why.append(f"only {tested_words(fewest.row)} were tested (it takes {_FEWEST_TESTED})")
         if least is not None and least < FEWEST_OF_A_CLASS:
             what = tested_words(own[0].row).split()[1].rstrip("s")
             why.append(f"the smallest class has {least} {what}{'' if least == 1 else 's'} (it takes {FEWEST_OF_A_CLASS})")

@@ -18,16 +18,16 @@ from fedgraph.report import plots
 from fedgraph.report.report_rows import Row
 
 MARKERS = ("o", "s", "^", "D", "*", "v", "P", "X")  # matplotlib's; the page's own shapes stand in this order in shapes.html
-DASHES = ("--", ":", "-.")
-GREY = "#aab3bd"  # of lines beside the best ones
+_DASHES = ("--", ":", "-.")
+_GREY = "#aab3bd"  # of lines beside the best ones
 FEW = 8  # ticks of a logarithmic axis
-TITLE_WIDTH = 40  # characters in a line above a panel
-WIDTH, HEIGHT, LEFT, RIGHT, TOP = 420, 290, 46, 12, 10  # of a panel on the page, and of its margins, in its own units
-LETTER, LINE = 6.6, 14  # width and height of a letter below its axis, in these units
+_TITLE_WIDTH = 40  # characters in a line above a panel
+WIDTH, _HEIGHT, LEFT, RIGHT, TOP = 420, 290, 46, 12, 10  # of a panel on the page, and of its margins, in its own units
+_LETTER, LINE = 6.6, 14  # width and height of a letter below its axis, in these units
 FEWEST = 4  # points that a single line needs to be drawn
 
 
-Styles = list[dict[str, int | None]]  # of each group of a legend: name → number of its colour or symbol; None: grey
+_Styles = list[dict[str, int | None]]  # of each group of a legend: name → number of its colour or symbol; None: grey
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def draw_for_notebook(panels: Sequence[Panel]) -> Figure:
 
 
 def _paint_all(
-    axes: Sequence[Axes], panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: Styles, shared: bool
+    axes: Sequence[Axes], panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: _Styles, shared: bool
 ) -> None:
     for ax, panel in zip(axes, panels, strict=True):
         _paint(ax, panel, styles)
@@ -156,7 +156,7 @@ def over_budgets(label: str, rows: Sequence[Row], metric: str) -> Series:
     return Series(label, [r.head.epsilon for r in rows], means, spread)
 
 
-def _looks(panels: Sequence[Panel]) -> tuple[list[list[str]], Styles]:
+def _looks(panels: Sequence[Panel]) -> tuple[list[list[str]], _Styles]:
     """The names in each group of the legend, and the number of the colour or symbol of each; None: grey.
 
     Names whose symbols are the same in every figure come first; where some are best, only these have a colour.
@@ -177,7 +177,7 @@ def _looks(panels: Sequence[Panel]) -> tuple[list[list[str]], Styles]:
 
 
 def _colour(number: int | None) -> str:
-    return GREY if number is None else plots.COLOURS[number % len(plots.COLOURS)]
+    return _GREY if number is None else plots.COLOURS[number % len(plots.COLOURS)]
 
 
 def _legend_entry(label: str, index: int | None, group: int, groups: int) -> Line2D:
@@ -190,13 +190,13 @@ def _legend_entry(label: str, index: int | None, group: int, groups: int) -> Lin
     return Line2D([], [], label=label, color="#4c566a", marker=marker, ls="")
 
 
-def _look(line: Series, styles: Styles) -> tuple[int | None, int]:
+def _look(line: Series, styles: _Styles) -> tuple[int | None, int]:
     """Numbers of colour and symbol."""
     colour = styles[0][line.belongs[0]]
     return colour, (styles[1][line.belongs[1]] if len(line.belongs) > 1 else colour) or 0
 
 
-def _paint(ax: Axes, panel: Panel, styles: Styles) -> None:
+def _paint(ax: Axes, panel: Panel, styles: _Styles) -> None:
     places = panel.positions()
     for line in panel.lines:
         colour, symbol = _look(line, styles)
@@ -215,24 +215,24 @@ def _paint(ax: Axes, panel: Panel, styles: Styles) -> None:
             capsize=3,
         )
     for index, (label, value) in enumerate(sorted(panel.levels, key=lambda level: -level[1])):
-        ax.axhline(value, ls=DASHES[index % 3], color="#4c566a", lw=1.2)
+        ax.axhline(value, ls=_DASHES[index % 3], color="#4c566a", lw=1.2)
         side = "bottom" if index % 2 == 0 else "top"  # two near levels: one label above its line, the other below
         clear = [patheffects.withStroke(linewidth=2.5, foreground="white")]  # lines that pass below a label do not cross it
         at = ("axes fraction", "data")
         ax.annotate(label, (0.01, value), xycoords=at, va=side, fontsize=7, color="#4c566a", path_effects=clear, zorder=9)
     ticks = panel.ticks()
     ax.set_xticks([at for at, _ in ticks], [text for _, text in ticks])
-    title = textwrap.fill(panel.title, TITLE_WIDTH)  # as long as it is, it stays above its own panel
+    title = textwrap.fill(panel.title, _TITLE_WIDTH)  # as long as it is, it stays above its own panel
     ax.set(xlabel=panel.xlabel, ylabel=panel.ylabel, title=title)
     ax.margins(x=0.08, y=0.12)
     ax.grid(alpha=0.25)
 
 
-def _shape(panel: Panel, styles: Styles, groups: Sequence[Sequence[str]], alike: Sequence[Panel]) -> dict[str, object]:
+def _shape(panel: Panel, styles: _Styles, groups: Sequence[Sequence[str]], alike: Sequence[Panel]) -> dict[str, object]:
     """Where everything of a panel stands on the page. alike: the panels that have the same scale of y."""
     places, ticks = panel.positions(), panel.ticks()
-    names = [textwrap.wrap(text, max(7, int((WIDTH - 60) / len(ticks) / LETTER))) or [""] for _, text in ticks]
-    bottom = HEIGHT - 22 - LINE * max(map(len, names))
+    names = [textwrap.wrap(text, max(7, int((WIDTH - 60) / len(ticks) / _LETTER))) or [""] for _, text in ticks]
+    bottom = _HEIGHT - 22 - LINE * max(map(len, names))
     at = [place for place, _ in ticks]
     room = max(0.25, 0.06 * (max(at) - min(at)))
     values = [v for p in alike for v in _heights(p)] or [0.0]
@@ -289,7 +289,7 @@ def _tip(panel: Panel, line: Series, i: int) -> str:
     return f"{line.label}\n{where}\n{line.y[i]:.3f}{spread}"
 
 
-def _legend_spec(panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: Styles) -> list[dict[str, object]]:
+def _legend_spec(panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: _Styles) -> list[dict[str, object]]:
     heads = next((p.heads for p in panels if p.heads), ())
     found: list[dict[str, object]] = []
     for i, group in enumerate(groups):

@@ -215,7 +215,7 @@ class Choices:
         return [c for c in choices if c in run]
 
 
-def choice_of(world: World, participation: str) -> Choice:
+def _choice_of(world: World, participation: str) -> Choice:
     """The choice that one record of a cell in ``world`` is about."""
     return Choice(world.kind, world.trust, world.without is not None, OWN.get(participation, Own.NOTHING))
 
@@ -244,7 +244,7 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
     found = Choices(
         metric,
         clients,
-        tuple(dict.fromkeys(name_learner(e) for e in entries)),
+        tuple(dict.fromkeys(_name_learner(e) for e in entries)),
         tuple(dict.fromkeys(sorted(float(e.epsilon) for e in entries))),
         delta=entries[0].delta or math.nan,
         unit=protections[0].unit.value if protections else "node",
@@ -257,8 +257,8 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
     _count(found, entries)
     for entry in entries:
         for record in entry.facts.results:
-            choice = choice_of(entry.world, record.participation)
-            key = (name_learner(entry), entry.epsilon, choice, record.client)
+            choice = _choice_of(entry.world, record.participation)
+            key = (_name_learner(entry), entry.epsilon, choice, record.client)
             found.prices[key] = max(found.prices.get(key, 0.0), record.epsilon)
             if record.right:
                 found.answers.setdefault(key, {})[entry.seed] = (record.right, record.tested)
@@ -289,7 +289,7 @@ def _count(found: Choices, entries: Sequence[Entry]) -> None:
             filled[client] = statistics.fmean(value for (one, _), value in given.items() if one == client)
 
 
-def name_learner(entry: Entry) -> str:
+def _name_learner(entry: Entry) -> str:
     """Method and variant; the noise of a paper's own formula makes another row."""
     same = entry.variant in ("default", "baseline", entry.method)
     name = str(entry.method) if same else f"{entry.method} · {entry.variant}"

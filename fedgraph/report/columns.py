@@ -90,7 +90,7 @@ class Column:
     tracked: Literal["parameter", "metric", "both"] | None = None
 
 
-PROVABLE = (
+_PROVABLE = (
     "Nobody who sees everything that this row releases can tell two neighbouring inputs apart better than this ε allows. "
     "Proven, and rounded up."
 )
@@ -182,7 +182,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("epsilon", "ε asked", lambda n: n.head.epsilon, page=Page(2, ASKED, lambda s: TableCell("none" if math.isinf(s.target) else rounded(s.target), s.target)), tracked="parameter"),  # noqa: E501
     Column("delta", "δ", lambda n: n.head.delta, page=Page(4, "The probability with which the bound ε may fail.", lambda s: TableCell("—" if s.delta is None else f"{s.delta:.3g}", s.delta or 0.0)), tracked="parameter"),  # noqa: E501
     Column("epsilon_published", "ε published", lambda n: n.row.published, page=Page(3, "What the paper's own formula says of the same noise.", lambda s: TableCell(rounded(s.published, 2), -1.0 if s.published is None else s.published))),  # noqa: E501
-    Column("epsilon_provable", "ε provable", lambda n: n.provable, page=Page(1, PROVABLE, _show_provable), tracked="both"),
+    Column("epsilon_provable", "ε provable", lambda n: n.provable, page=Page(1, _PROVABLE, _show_provable), tracked="both"),
     Column("epsilon_measured", "ε measured", lambda n: n.head.epsilon_measured if len(n.row.entries) == 1 else n.row.measured, page=Page(2, MEASURED, _show_measured), tracked="metric"),  # of several cells the bound on all their guesses together  # noqa: E501
     Column("paths", "ε of each path", lambda n: " ".join(f"{path}={price:.6g}" for path, price in n.head.paths.items())),
     Column("clients", "clients", lambda n: n.head.facts.clients, page=Page(4, "Number of clients that hold the data.", _show_clients)),  # noqa: E501

@@ -18,13 +18,13 @@ from fedgraph.report.questions import FINDS
 from fedgraph.report.report_rows import rounded, rounded_up
 from fedgraph.report.scores import METRICS, Best, Score, begin
 
-MOST_CARDS, MOST_CONDITIONS = 6, 2
-LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
+_MOST_CARDS, MOST_CONDITIONS = 6, 2
+_LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
 USUAL = {
     Assumption.COUNTS_PUBLIC, Assumption.HYPERPARAMETERS_PUBLIC, Assumption.SPLIT_PUBLIC, Assumption.SIZES_PUBLIC,
     Assumption.UNTUNED, Assumption.COLUMNS_PUBLIC,
 }  # fmt: skip
-PriceCell = tuple[str, str, str]  # value, the row's name with what it loses, the row's anchor
+_PriceCell = tuple[str, str, str]  # value, the row's name with what it loses, the row's anchor
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Card:
     rests: str
     anchor: str
     trusts: tuple[Trust, ...]
-    prices: tuple[tuple[str, tuple[PriceCell, ...]], ...]
+    prices: tuple[tuple[str, tuple[_PriceCell, ...]], ...]
     aside: bool
 
 
@@ -62,10 +62,10 @@ def make_cards(answered: Answer) -> tuple[Card, ...]:
         here = [s for s in every if s.asked == asked]
         cards.append(_card(every, here, unit, own, nodes and _of_graphs(here[0])))
     cards.sort(key=lambda card: (card.aside, not card.use))
-    return tuple(replace(card, aside=card.aside or place >= MOST_CARDS) for place, card in enumerate(cards))
+    return tuple(replace(card, aside=card.aside or place >= _MOST_CARDS) for place, card in enumerate(cards))
 
 
-def recommend(own: Sequence[Best]) -> Best | None:
+def _recommend(own: Sequence[Best]) -> Best | None:
     """Of one question and unit: the smallest ε, then the least trust, whose best row is not worse than the best of all by two
     standard errors; None where no row keeps its ε, or none is better than somebody who learnt nothing.
     """
@@ -82,7 +82,7 @@ def _of_graphs(score: Score) -> bool:
 
 
 def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequence[Best], aside: bool) -> Card:
-    picked, top, title = recommend(own), answer.ceiling(here), questions.question_title(every, here)
+    picked, top, title = _recommend(own), answer.ceiling(here), questions.question_title(every, here)
     what, trusts = questions.UNIT_WORDS.get(questions.name_unit(unit, here), ""), tuple(dict.fromkeys(b.trust for b in own))
     without = f"Without privacy: {_good(top)}{answer.name_ceiling(top, own, here)}." if top is not None else ""
     if picked is None or picked.score is None or (picked.score.metric == "ari" and picked.score.mean < FINDS):
@@ -173,7 +173,7 @@ def _rests(best: Score) -> str:
     named = [a.words.split(";")[0].split(", though")[0].split(" (")[0] for a in protection.assumptions if a not in USUAL]
     proof = f"a proof of ε ≤ {rounded_up(best.provable)}" + (f" at δ = {_plain(best.delta)}" if best.delta else "")
     people = best.row.head.facts.train_nodes
-    if (best.delta or 0.0) * people > LARGEST_SHARE:
+    if (best.delta or 0.0) * people > _LARGEST_SHARE:
         proof += f", which is large: one in {1 / (best.delta or 1.0):,.0f}, and {people:,} {best.row.head.facts.one}s trained"
     more = len(protection.assumptions) - len(named[:MOST_CONDITIONS])
     conditions = [
@@ -205,7 +205,7 @@ def explain_prices(cards: Sequence[Card]) -> str:
     )
 
 
-def _cell(this: Best, own: Sequence[Best], here: Sequence[Score]) -> PriceCell:
+def _cell(this: Best, own: Sequence[Best], here: Sequence[Score]) -> _PriceCell:
     """A cell of the price of trust: loss is counted from the level that trusts most at the same ε."""
     if this.score is None:
         return ("—", "no row keeps it", "")

@@ -21,9 +21,9 @@ from fedgraph.report.scores import row_anchor
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Records, Section, Table
 
-LETTERS = 126  # that stand side by side in a table of 1,000 pixels
+_LETTERS = 126  # that stand side by side in a table of 1,000 pixels
 LONGEST = 26  # letters of a cell that may break into lines
-NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
+_NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Content:
         return [*self.front, *self.aside, *(f for c in self.chapters for f in c.figures), *inside]
 
 
-def page_chapters(records: Sequence[Records], notice: str | None) -> tuple[Chapter, ...]:
+def _page_chapters(records: Sequence[Records], notice: str | None) -> tuple[Chapter, ...]:
     """The parts of a run in order, those that vary one thing together."""
     found = []
     for sweep in sweeps.group_sweeps([r for r in records if r.entries]):
@@ -130,7 +130,7 @@ def content_of(
         records: the tasks of one run, each of which gets its own part.
         described: data set → one line; only data sets that are described are listed.
     """
-    answered, parts = answer.find_answer(rows), page_chapters(records, notice)
+    answered, parts = answer.find_answer(rows), _page_chapters(records, notice)
     front, aside = first_screen.figures(answered, notice)
     first = tuple(s for c in parts for p in c.parts for s in p.section.first)
     methods, datasets, papers = page_library(rows, described or {}, [r.kind for r in records])
@@ -139,8 +139,8 @@ def content_of(
         lead=lead,
         notice=notice,
         answered=answered,
-        opening=page_opening(answered, parts),
-        beside=first if answered.scores else page_opening(answered, parts),
+        opening=_page_opening(answered, parts),
+        beside=first if answered.scores else _page_opening(answered, parts),
         attacked=tuple(attacks.summary(rows)),
         front=front,
         aside=aside,
@@ -166,7 +166,7 @@ def render_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = N
     return render(content_of(rows, title, lead, notice))
 
 
-def page_opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
+def _page_opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:
     """What the first screen says: warnings, what parts put first, the answer; where rows have no rank, how each part begins."""
     if answered.scores:
         first = (s for c in parts for p in c.parts for s in p.section.first)
@@ -208,8 +208,8 @@ def render(content: Content) -> str:
         hides_its_order=hides_its_order,
         kinds={k: list(dict.fromkeys(getattr(li, k) for li in content.lines)) for k in ("dataset", "unit", "trust", "method")},
         caveats=statement.caveats(content.secret),
-        style=Markup(read_asset("templates/page.css")),
-        script=Markup(read_asset("templates/page.js")),
+        style=Markup(_read_asset("templates/page.css")),
+        script=Markup(_read_asset("templates/page.js")),
     )
     return re.sub(
         r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)|</p>\s*(?=<p|<ul|<h\d|</?div|</?details)", "", text
@@ -223,14 +223,14 @@ def load_template(name: str, escaped: bool = True) -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(lambda file: read_asset(f"templates/{file}")),
+        loader=jinja2.FunctionLoader(lambda file: _read_asset(f"templates/{file}")),
     )
     return environment.get_template(name)
 
 
 def render_owner_pages(content: Content) -> dict[str, str]:
     """File name → page, one for the owner of each client of each task that counts its clients one by one."""
-    template, style = load_template("owner.html"), Markup(read_asset("templates/page.css"))
+    template, style = load_template("owner.html"), Markup(_read_asset("templates/page.css"))
     found: dict[str, str] = {}
     taken: set[str] = set()
     for part in (p for c in content.chapters for p in c.parts):
@@ -245,7 +245,7 @@ def render_owner_pages(content: Content) -> dict[str, str]:
 def _file(title: str, taken: Collection[str]) -> str:
     """A name for a file, without its ending: not one of ``taken``, upper and lower case alike, and no file system's limit."""
     plain = re.sub(r"[^\w.+-]", "-", title)
-    short = plain.encode()[:NAME_BYTES].decode(errors="ignore")
+    short = plain.encode()[:_NAME_BYTES].decode(errors="ignore")
     name, number = short, 1
     while name.casefold() in taken:
         number += 1
@@ -253,7 +253,7 @@ def _file(title: str, taken: Collection[str]) -> str:
     return name
 
 
-def read_asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     """A file of this package."""
     return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
 
@@ -265,7 +265,7 @@ def is_wide(table: Table) -> bool:
         max(max(map(len, head.split() or [""])), min(LONGEST, max(map(len, cells), default=0)))
         for head, cells in zip(table.header, columns, strict=True)
     ]
-    return sum(needed) + 2 * len(needed) > LETTERS
+    return sum(needed) + 2 * len(needed) > _LETTERS
 
 
 def word_columns(table: Table) -> frozenset[int]:

@@ -45,8 +45,8 @@ class Figure:
         return self.picture()[1]
 
 
-TONES = 128  # colours of a PNG file; more cannot be told apart in a chart
-PAGE_WIDTH = 800  # pixels of a picture inside the page
+_TONES = 128  # colours of a PNG file; more cannot be told apart in a chart
+_PAGE_WIDTH = 800  # pixels of a picture inside the page
 PER_ROW = 4  # panels side by side; more would be too small to read
 
 
@@ -94,17 +94,17 @@ def for_page(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     with Image.open(io.BytesIO(figure.png)) as picture:
         plain = picture.convert("RGB")
-        if plain.width > PAGE_WIDTH:
-            plain = plain.resize((PAGE_WIDTH, round(plain.height * PAGE_WIDTH / plain.width)), Image.Resampling.LANCZOS)
+        if plain.width > _PAGE_WIDTH:
+            plain = plain.resize((_PAGE_WIDTH, round(plain.height * _PAGE_WIDTH / plain.width)), Image.Resampling.LANCZOS)
         plain.save(buffer, "WEBP", quality=60, method=6)
     return buffer.getvalue()
 
 
 def _in_few_tones(png: bytes) -> bytes:
-    """The same picture with a table of ``TONES`` colours, about a third of the bytes."""
+    """The same picture with a table of ``_TONES`` colours, about a third of the bytes."""
     buffer = io.BytesIO()
     with Image.open(io.BytesIO(png)) as picture:
-        picture.convert("RGB").quantize(TONES, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+        picture.convert("RGB").quantize(_TONES, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 
 

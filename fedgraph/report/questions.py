@@ -7,7 +7,7 @@ from fedgraph.privacy.units import Assumption
 from fedgraph.report.report_rows import rounded
 from fedgraph.report.scores import METRICS, Best, Score, begin
 
-CLASSIFY = {
+_CLASSIFY = {
     "": "to classify whole graphs",
     "inductive": "to classify nodes",
     "inductive-edges": "to classify nodes of a public graph, learnt where edges are private",
@@ -21,10 +21,10 @@ UNIT_WORDS = {
     "client": "Client level: all that one client holds is private",
     "graph": "Graph level: all that is in one whole graph is private",
 }
-LINKS_OF_NODE = "Node level: all edges of one node are private; features and labels are public"
+_LINKS_OF_NODE = "Node level: all edges of one node are private; features and labels are public"
 FINDS = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 MOST = 4  # budgets in one sentence
-DISTANCES = {
+_DISTANCES = {
     "gw": "Gromov-Wasserstein distances",
     "fgw": "fused Gromov-Wasserstein distances",
     "mean": "distances of mean rows",
@@ -86,7 +86,7 @@ def explain_units(units: Sequence[str], picked: Sequence[Score]) -> str:
     """What the units of the sentences mean, one after another. picked: the rows that these name."""
     nodes = [s.row.head.protection for s in picked if s.unit == "node"]
     linked = bool(nodes) and all(held is not None and held.relation.links_alone for held in nodes)
-    words = {**UNIT_WORDS, **({"node": LINKS_OF_NODE} if linked else {})}
+    words = {**UNIT_WORDS, **({"node": _LINKS_OF_NODE} if linked else {})}
     said = [words[unit] for unit in units if unit in words]
     open_edges = sorted({score.short for score in picked if edges_public(score)})
     said += [f"With {', '.join(open_edges)}, edges are public: only features and label are protected"] if open_edges else []
@@ -117,7 +117,7 @@ def _task(score: Score) -> str:
         return f"by {METRICS[metric]}"
     if score.row.head.facts.one == "graph":
         return "to classify whole graphs, each as one row"
-    return CLASSIFY.get(protocol, f"to classify with the {protocol} protocol")
+    return _CLASSIFY.get(protocol, f"to classify with the {protocol} protocol")
 
 
 def describe_clusters(
@@ -160,7 +160,7 @@ def _steps(own: Sequence[Best], here: Sequence[Score], value: Callable[[Score], 
 def _blind(here: Sequence[Score]) -> list[str]:
     """The ways to compare graphs by which no row finds the classes, even without noise."""
     found = []
-    for how, words in DISTANCES.items():
+    for how, words in _DISTANCES.items():
         own = [s for s in here if s.private and s.usable and _compared(s) == how]
         clear = any(s.raw for s in own)
         if own and max(s.mean for s in own) < FINDS:

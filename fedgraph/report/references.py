@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
 
-FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")  # name = {value}; braces inside may nest twice
+_FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")  # name = {value}; braces inside may nest twice
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Bibliography:
 
 
 @cache
-def known_papers() -> Bibliography:
+def _known_papers() -> Bibliography:
     """Papers that no method's file names."""
     text = resources.files("fedgraph.report").joinpath("papers.yaml").read_text(encoding="utf-8")
     return TypeAdapter(Bibliography).validate_python(yaml.safe_load(text))
@@ -75,13 +75,13 @@ def papers_of_method(name: str) -> tuple[Reference, ...]:
         found = []
         for entry in re.split(r"(?m)^(?=@)", bibtex):
             head = re.match(r"@\w+\{([^,\s]+)", entry)
-            fields = {name.lower(): value for name, value in FIELD.findall(entry)}
+            fields = {name.lower(): value for name, value in _FIELD.findall(entry)}
             if head and fields:
                 authors = [a.split(",")[0].strip() for a in re.split(r"\s+and\s+", fields.get("author", ""))]
                 where = fields.get("booktitle") or fields.get("journal") or ""
                 names = authors[0] + " et al" if len(authors) > 3 else " & ".join(authors)
                 text = f"{names}. {fields.get('title', '')}. {where}, {fields.get('year', '')}."
-                doi = fields.get("doi") or known_papers().dois.get(head[1])
+                doi = fields.get("doi") or _known_papers().dois.get(head[1])
                 found.append(Reference(head[1], " ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), doi))
         return tuple(found)
     except ScenarioError:
@@ -91,7 +91,7 @@ def papers_of_method(name: str) -> tuple[Reference, ...]:
 def papers_of_data(name: str) -> tuple[Reference, ...]:
     """The paper that published a data set, by its family; none for generated and own graphs."""
     family = name.split("/", 1)[0]
-    known = known_papers()
+    known = _known_papers()
     return known.find(known.data[family]) if family in known.data else ()
 
 
@@ -109,5 +109,5 @@ def collect_papers(methods: Iterable[str], datasets: Iterable[str], geometry: bo
     found = [r for name in methods for r in papers_of_method(name)]
     found += [r for name in datasets for r in papers_of_data(name)]
     if geometry:
-        found += [*papers_of_method("local_dp")[:1], *known_papers().find(*known_papers().geometry)]
-    return list({r.key: r for r in [*found, *known_papers().find(*known_papers().accounting)]}.values())
+        found += [*papers_of_method("local_dp")[:1], *_known_papers().find(*_known_papers().geometry)]
+    return list({r.key: r for r in [*found, *_known_papers().find(*_known_papers().accounting)]}.values())

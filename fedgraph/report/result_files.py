@@ -53,7 +53,7 @@ def notes_of_rows(entries: Sequence[Entry]) -> list[dict[str, object]]:
     return [{**key._asdict(), "note": note} for key, note in found]
 
 
-def naming_of(entry: Entry) -> tuple[Value, ...]:
+def _naming_of(entry: Entry) -> tuple[Value, ...]:
     """What the columns ``NAMING`` say of a cell, in their order."""
     by_key, number = {column.key: column for column in WRITTEN}, Number(Row((entry,)), None, None, None)
     return tuple(by_key[key].value(number) for key in NAMING)
@@ -63,7 +63,7 @@ def identity_of(entry: Entry) -> tuple[str, ...]:
     """What its rows in ``results.json`` say of an entry's cell, and of no other: see ``identity_in``."""
     without = entry.world.without
     left = ("", "") if without is None else (LEFT_OUT, without.name)
-    return (*map(str, naming_of(entry)), *left)
+    return (*map(str, _naming_of(entry)), *left)
 
 
 def identity_in(row: Mapping[str, object]) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ def as_json(head: Mapping[str, object], tables: Mapping[str, Sequence[object]]) 
 
 def write_curves(entries: Sequence[Entry]) -> str | None:
     """CSV text of all curves, one line for each kept round of each cell; None where no cell kept one."""
-    rows = [[*naming_of(e), *point] for e in entries for point in curve_of(e)]
+    rows = [[*_naming_of(e), *point] for e in entries for point in curve_of(e)]
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([(*NAMING, "round", "accuracy"), *rows])
     return out.getvalue() if rows else None

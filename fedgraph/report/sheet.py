@@ -38,12 +38,12 @@ from fedgraph.report.statement import caveats
 
 Told: TypeAlias = dict[str, Any]  # what a template reads, or what was read from one
 BLANK = "[BLANK: to be filled in by whoever publishes]"
-NO_DATE = "1900-01-01"  # the registry wants a date; its own template writes this one where none is known
-MOST_KINDS = 8  # of releases that are listed
+_NO_DATE = "1900-01-01"  # the registry wants a date; its own template writes this one where none is known
+_MOST_KINDS = 8  # of releases that are listed
 MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
 
-STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
-ADDED_UP = {
+_STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
+_ADDED_UP = {
     Viewer.CURATOR_TRUSTED: "at the curator, who adds up the rows of all people and the noise once",
     Viewer.SERVER_SECURE_AGGREGATION: "each client adds up its own people and its share of the noise; the server reads only "
     "the sum over the clients that answered",
@@ -67,7 +67,7 @@ def sheet(run: SavedRun, row: Row | None = None) -> Sheet:
     chosen = _answer(run) if row is None else row
     if chosen.head.protection is None:
         raise DataError(f"{run.folder}: {row_anchor(chosen)} states no protection, so there is nothing to sign")
-    require_price(run, chosen)
+    _require_price(run, chosen)
     told = _told(run, chosen)
     made = _record(chosen, told) if math.isfinite(chosen.provable) else None
     return Sheet(row_anchor(chosen), page.load_template("sheet.html").render(told), made)
@@ -109,7 +109,7 @@ def as_yaml(record: Told) -> str:
     """The file. Texts of several lines are literal blocks, and no line is folded: the registry refuses folded text."""
     head = (
         f"# Draft for the registry of deployments. Complete every value that begins with {BLANK.split(':')[0]}, and the date "
-        f"{NO_DATE},\n# then give it to the registry. Everything else was read from the run.\n"
+        f"{_NO_DATE},\n# then give it to the registry. Everything else was read from the run.\n"
     )
     return head + yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
 
@@ -150,14 +150,14 @@ def _told(run: SavedRun, row: Row) -> Told:
             key = (str(line["path"]), str(line["mechanism"]))
             counts[key] = counts.get(key, 0) + int(line.get("count", 1))
     found = [f"{path}: {mechanism}, {count:,} ×" for (path, mechanism), count in counts.items()]
-    left = len(found) - MOST_KINDS + 1
+    left = len(found) - _MOST_KINDS + 1
     return {
         "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": trust_of(row),
         "name": f"{head.method} · {head.variant} · {head.world.words}",
         "anchor": row_anchor(row),
         "holds": math.isfinite(row.provable),
         "of_paths": "; ".join(f"{path}: {rounded_up(row.path(path), 4)}" for path in head.paths),
-        "allowed": delta_words(row, head.facts.train_nodes),
+        "allowed": _delta_words(row, head.facts.train_nodes),
         "measured": measured(row),
         "releases": (found if left < 2 else [*found[:-left], f"… and {left} more kinds (ledger.jsonl has all)"]),
         "shares": list(shares(row, held)),
@@ -167,16 +167,16 @@ def _told(run: SavedRun, row: Row) -> Told:
         "side_channels": [floating_point, seed, f"not protected here. In deployment: {BLANK}"],
         "software": " ".join(v for v in (environment.versions.get("fedgraph-privacy"), environment.made.commit) if v),
         "source": next((f" ({d.source})" for d in environment.data if d.name == head.dataset), ""),
-        "blank": BLANK, "no_date": NO_DATE, "inf": math.inf, "rounded": rounded, "rounded_up": rounded_up,
+        "blank": BLANK, "no_date": _NO_DATE, "inf": math.inf, "rounded": rounded, "rounded_up": rounded_up,
     }  # fmt: skip
 
 
-def require_price(run: SavedRun, row: Row) -> None:
+def _require_price(run: SavedRun, row: Row) -> None:
     """``DataError`` in one line where a cell of the row states another ε, of everything or of a path, than its ledger costs."""
     for entry in row.entries:
         name = f"{run.file_of(entry)}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
         try:
-            account, lines = ledger_of(entry)
+            account, lines = _ledger_of(entry)
             costs = {"": again(account, lines).epsilon} | {path: again(account, lines, path).epsilon for path in entry.paths}
         except (ValueError, KeyError, TypeError, PrivacyError) as error:
             raise DataError(f"{name} holds no ledger that can be priced ({' '.join(str(error).split())[:200]})") from error
@@ -191,7 +191,7 @@ def require_price(run: SavedRun, row: Row) -> None:
                 raise DataError(f"{name} states ε = {stated:.4g}{of}, and its ledger costs ε = {cost:.4g}; it was edited")
 
 
-def ledger_of(entry: Entry) -> tuple[Account, list[Line]]:
+def _ledger_of(entry: Entry) -> tuple[Account, list[Line]]:
     """The account of the cell and its releases. ``ValueError`` and the like where it has none."""
     first, *others = (json.loads(line) for line in entry.ledger)
     return Account.from_dict(first), [Line.from_dict(line) for line in others]
@@ -199,11 +199,11 @@ def ledger_of(entry: Entry) -> tuple[Account, list[Line]]:
 
 def shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     """Sensitivity, noise of one client, and what is added up where, of each kind of release."""
-    yield "What is added up where", ADDED_UP[protection.viewer]
+    yield "What is added up where", _ADDED_UP[protection.viewer]
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0
-    for line in {(line.path, line.mechanism): line for line in ledger_of(row.head)[1]}.values():
-        found, multiplier = STD.search(line.mechanism), vars(line.event).get("noise_multiplier")
+    for line in {(line.path, line.mechanism): line for line in _ledger_of(row.head)[1]}.values():
+        found, multiplier = _STD.search(line.mechanism), vars(line.event).get("noise_multiplier")
         if found is None or not isinstance(multiplier, float) or not multiplier:
             yield f"Sensitivity on the path {line.path}", f"in the price: {describe_event(line.event)}"
             continue
@@ -218,7 +218,7 @@ def shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
         )
 
 
-def delta_words(row: Row, people: int) -> str:
+def _delta_words(row: Row, people: int) -> str:
     """What δ allows, where it is not far below one over the number of people (0: unknown) who trained; else empty."""
     delta, one = row.head.delta or 0.0, row.head.facts.one
     if delta * people < 0.01:
@@ -270,7 +270,7 @@ def _record(row: Row, told: Told) -> Told:
     }
     deployment = yaml.safe_load(page.load_template("deployment.yaml", escaped=False).render(told | more))
     deployment["privacy_loss"]["privacy_parameters"] = {"epsilon": round_up(row.provable), "delta": row.head.delta or 0.0}
-    slug = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, BLANK, NO_DATE[:4]))
+    slug = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, BLANK, _NO_DATE[:4]))
     return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
 
 

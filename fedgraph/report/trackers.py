@@ -17,7 +17,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.report.columns import COLUMNS, Value, number_of_score
 from fedgraph.report.scores import Score
 
-Param = str | float | int
+_Param = str | float | int
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class TrackedRow:
     """One row: params tell what it is, metrics hold finite numbers only."""
 
     name: str
-    params: dict[str, Param]
+    params: dict[str, _Param]
     metrics: dict[str, float]
 
 
@@ -76,5 +76,5 @@ def _needs(package: str, extra: str) -> ModuleType:
         raise ScenarioError(f"{package} is not installed; install it: pip install 'fedgraph-privacy[{extra}]'") from None
 
 
-def _text(value: Value) -> Param:
+def _text(value: Value) -> _Param:
     return "" if value is None else str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -21,9 +21,9 @@ from fedgraph.cells.cell import Cell, Kind
 from fedgraph.runs import live
 from fedgraph.runtime.base import Runtime
 
-SECONDS_BETWEEN_LINES = 10.0  # at first
+_SECONDS_BETWEEN_LINES = 10.0  # at first
 SHARE_BETWEEN_LINES = 0.25  # of the time so far
-SECONDS_OF_REPORT = 3.0  # after the last cell, on two quiet cores (2026-11)
+_SECONDS_OF_REPORT = 3.0  # after the last cell, on two quiet cores (2026-11)
 COMPARED = ("average_precision_positive", "accuracy", "ari", "auc")  # the first that a cell has says how good it is
 
 
@@ -100,7 +100,7 @@ class Console:
 
     def _left(self) -> str:
         left = self._pace.left()
-        words = "" if left is None else f", about {span(left + SECONDS_OF_REPORT)} left"
+        words = "" if left is None else f", about {span(left + _SECONDS_OF_REPORT)} left"
         return words + (f", best so far {self._best[0]:.2f} ({self._best[1]})" if self._best else "")
 
     def progress(self, stage: str, done: int, total: int) -> None:
@@ -119,7 +119,7 @@ class Console:
 
     def _line(self, cell: Cell, text: str) -> None:
         now = time.monotonic()
-        pause = max(SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES * (now - self._begun))
+        pause = max(_SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES * (now - self._begun))
         if self._view is not None or now - self._last < pause:
             return
         self._last = now

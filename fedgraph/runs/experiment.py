@@ -72,7 +72,7 @@ def _computed(
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
-    rounds_of = require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
+    rounds_of = _require_plans(ready, [(stage, cell) for stage, cell in todo if cell.seed == 0])
     charged = None if ready.scenario.budget is None else ChargedRun.of(ready.scenario.budget, out, graphs[0])
     if charged is not None:
         charged.charge(stages, todo)
@@ -137,7 +137,7 @@ def _is_ceiling(cell: Cell) -> bool:
     return cell.method in plugins.names("methods") and kinds.method(cell.method).OFFERS.never_private
 
 
-def require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> dict[Stage, float]:
+def _require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> dict[Stage, float]:
     """Every cell must have a plan before the first one runs; ``ScenarioError`` that names the place otherwise.
 
     Returns: of each stage, how many rounds its plans have on average.

@@ -23,7 +23,7 @@ from fedgraph.runtime.counts import Count
 
 FILE = "live.json"
 SECONDS_BETWEEN = 2.0
-MOST_AT_WORK = 6
+_MOST_AT_WORK = 6
 TITLES = ("task", "cells", "rounds", "calls", "messages", "a second", "MB up", "MB down", "most ε", "ε = ∞")
 
 
@@ -105,7 +105,7 @@ def live_view(state: State, folder: Path) -> Group:
     head += ["--resume goes on with it"] if state.status == "interrupted" else []
     head += [
         f"actors: {', '.join(named) or 'all in one process'}",
-        *(f"at work: {one}" for one in state.working[:MOST_AT_WORK]),
+        *(f"at work: {one}" for one in state.working[:_MOST_AT_WORK]),
     ]
     rows = []
     for task in dict.fromkeys((*spent, *counts)):

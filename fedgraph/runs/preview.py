@@ -21,7 +21,7 @@ from fedgraph.worlds.world import World
 
 SECONDS = 5.0  # of processor time for plans, over all tasks
 LINES = 30  # of one task's table
-HEADER = ("row", "trust", "target ε", "ε provable", "δ", "unit", "clients", "rounds", "releases of one client")
+_HEADER = ("row", "trust", "target ε", "ε provable", "δ", "unit", "clients", "rounds", "releases of one client")
 
 
 @dataclass(eq=False)
@@ -54,10 +54,10 @@ class Row:
         return (name, cell.world.words, targets, provable, f"{made.guarantee.delta:.2g}", unit, *facts)
 
 
-Planner = Callable[[Stage, Cell], Plan | None]
+_Planner = Callable[[Stage, Cell], Plan | None]
 
 
-def show_preview(stages: Sequence[Stage], seeds: int, plan: Planner, console: Console) -> None:
+def show_preview(stages: Sequence[Stage], seeds: int, plan: _Planner, console: Console) -> None:
     """One table for each task and data set. plan: of one cell; None where nothing is released."""
     tables = [_rows(stage) for stage in stages]
     _plan_in_turn(stages, tables, plan)
@@ -70,8 +70,8 @@ def show_preview(stages: Sequence[Stage], seeds: int, plan: Planner, console: Co
             console.print(f"{title}; the same rows{_otherwise(first, lines)}")
             continue
         if len(lines) > LINES:
-            lines = [*lines[:LINES], (f"… and {len(rows) - LINES} rows more", *[""] * (len(HEADER) - 1))]
-        console.table(title, HEADER, lines, words_last=True)
+            lines = [*lines[:LINES], (f"… and {len(rows) - LINES} rows more", *[""] * (len(_HEADER) - 1))]
+        console.table(title, _HEADER, lines, words_last=True)
     if any("?" in line[3] for lines in shown.values() for line in lines):
         console.print(f"?: not planned in the {SECONDS:g} s of work that a dry run may take; priced when the scenario runs.")
 
@@ -92,7 +92,7 @@ def _rows(stage: Stage) -> list[Row]:
     return list(found.values())
 
 
-def _plan_in_turn(stages: Sequence[Stage], tables: Sequence[Sequence[Row]], plan: Planner) -> None:
+def _plan_in_turn(stages: Sequence[Stage], tables: Sequence[Sequence[Row]], plan: _Planner) -> None:
     """First one budget of every shown row, task by task in turn, then the next, until the work is done or too much."""
     until = time.process_time() + SECONDS
     for stage, row, cell in _turns(stages, tables):

@@ -36,13 +36,13 @@ from fedgraph.scenario.wanted import Size, Wanted
 SHARE = 0.4  # of the probe's time that one cell may take
 EARLY = 0.8  # trainings stop early now and then: the part of the other rounds that a stopped cell is taken to need
 BEGIN = {"serial": 6.0, "ray": 14.0}  # seconds for starting and for the report, on two quiet cores (2026-11)
-WORK_TO_BEGIN = {"serial": 6.0, "ray": 24.0}  # processor seconds for the same, those of two workers included
+_WORK_TO_BEGIN = {"serial": 6.0, "ray": 24.0}  # processor seconds for the same, those of two workers included
 LIBRARIES = 4.0  # processor seconds that reading the libraries takes where a start takes those of BEGIN
-ALL_OF_A_CORE = 0.95  # share of a core from which on a process was not held up
+_ALL_OF_A_CORE = 0.95  # share of a core from which on a process was not held up
 FITS = 100.0  # seconds from the command to the answer, of the two minutes; the rest is for the draft itself
-WITH_DRAFT = 115.0  # seconds with those that the draft has taken, of a graph that takes long to read
-DRAFT_PROBE = 12.0  # seconds of processor time
-WORKERS = 2
+_WITH_DRAFT = 115.0  # seconds with those that the draft has taken, of a graph that takes long to read
+_DRAFT_PROBE = 12.0  # seconds of processor time
+_WORKERS = 2
 LEAST = 4  # settings of a comparison, from the dearest to the cheapest
 ONE = "one for each method, level of trust, ε and seed"
 HELD_UP = 1.25  # workers wait for each other at the end
@@ -167,7 +167,7 @@ def other_processes(worked: float, passed: float, cores: int, load: float) -> fl
     than all cores were taken; then ``load`` says how many.
     """
     share = min(1.0, worked / max(passed, 1e-9))
-    if share > ALL_OF_A_CORE:
+    if share > _ALL_OF_A_CORE:
         return min(max(load - 1.0, 0.0), cores - 1.0)
     return cores / max(share, 1e-3) - 1.0
 
@@ -196,7 +196,7 @@ def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Foun
     asked = ready.scenario.runtime
     slow, (total, longest) = slowness(started), seconds_of_cells(every, tried)
     wall = loading + wall_seconds(total, longest, asked.engine, asked.workers, cores, others, slow)
-    work = reading + total + slow * WORK_TO_BEGIN[asked.engine]
+    work = reading + total + slow * _WORK_TO_BEGIN[asked.engine]
     size = sum(number * tried[kind].written for kind, number in sizes.items() if kind in tried)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     where = "in one process" if asked.engine == "serial" else f"with {asked.workers or os.cpu_count()} workers"
@@ -239,20 +239,20 @@ def fitted(wanted: Wanted, fixed_trust: bool, began: float) -> Wanted:
         return wanted
     with runtime.start("serial") as engine, tempfile.TemporaryDirectory() as folder:
         probed = _stages(replace(wanted, size=Size(seeds=1, cheaper=LEAST)), Path(folder), engine)
-        tried = probe_kinds(probed, DRAFT_PROBE, time.process_time)
+        tried = probe_kinds(probed, _DRAFT_PROBE, time.process_time)
         costs = {(name, str(d.settings.get("label"))): [c for c, _ in d.cheaper] for name, d in draft.offered_rows(wanted)}
-        fits = min(FITS, WITH_DRAFT - (time.process_time() - began))
+        fits = min(FITS, _WITH_DRAFT - (time.process_time() - began))
         for size in _sizes(len(wanted.trust), fixed_trust, wanted.data.federation and not wanted.links):
             asked = replace(wanted, size=size)
             now = {}
             for kind, one in tried.items():
                 now[kind] = replace(one, seconds=one.seconds * _times(kind, size, costs, wanted.data.people))
             cells = [cell for stage in _stages(asked, Path(folder), engine) for cell in stage.cells]
-            wall = wall_seconds(*seconds_of_cells(cells, now), "ray", WORKERS, WORKERS)
+            wall = wall_seconds(*seconds_of_cells(cells, now), "ray", _WORKERS, _WORKERS)
             if wall <= fits:
                 break
     few = "" if wall <= fits else "; nothing smaller is left to write: fewer budgets or levels of trust are quicker"
-    return replace(asked, fits=f"{len(cells)} cells: about {span(wall)} on {WORKERS} quiet cores{few}")
+    return replace(asked, fits=f"{len(cells)} cells: about {span(wall)} on {_WORKERS} quiet cores{few}")
 
 
 def _times(kind: Kind, size: Size, costs: Mapping[tuple[str, str], list[float]], people: int) -> float:

@@ -26,13 +26,13 @@ from fedgraph.types import Graph, GraphCollection
 if TYPE_CHECKING:
     from fedgraph.report.sections.base import Records
 
-PACKAGES = (
+_PACKAGES = (
     "fedgraph-privacy", "ray", "torch", "torch-geometric", "POT", "numpy", "scipy", "pydantic", "dp-accounting", "numba",
     "scikit-learn", "igraph", "matplotlib",
 )  # fmt: skip
 
-GPU_DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
-SECONDS_BETWEEN_PAGES = 300.0  # while cells run; a page takes a few seconds
+_GPU_DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+_SECONDS_BETWEEN_PAGES = 300.0  # while cells run; a page takes a few seconds
 
 
 @dataclass(eq=False)
@@ -53,7 +53,7 @@ class Reporting:
         """As it is now: how long the run has taken, and how many cells it asks for."""
         cells = sum(len(stage.cells) for stage in self.stages)
         seed = self.ready.scenario.seed
-        found = describe_process(seed, self.graphs, self.where, self.began, cells)
+        found = _describe_process(seed, self.graphs, self.where, self.began, cells)
         specs = (spec for stage in self.stages for spec in stage.task.params.model_dump().get("methods", ()))
         if isinstance(seed, str) and any("select" in spec for spec in specs):  # how long it took would tell of the trials
             return replace(found, made=replace(found.made, seconds=None))
@@ -70,7 +70,7 @@ class Reporting:
         from fedgraph.report import beside
 
         failed = [why for stage in self.stages for cell in stage.cells if (why := self.kept.failure(cell)) is not None]
-        found = with_bound_counts([replace(records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages])
+        found = _with_bound_counts([replace(records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages])
         whole = [records for records in found if records.entries]
         asked = self.ready.scenario
         graphs = dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True))
@@ -81,7 +81,7 @@ class Reporting:
 
     def report_now_and_then(self) -> None:
         """A page of what is done, where the latest one is old."""
-        if time.monotonic() - self.latest > SECONDS_BETWEEN_PAGES:
+        if time.monotonic() - self.latest > _SECONDS_BETWEEN_PAGES:
             self.report_so_far()
 
     def report_so_far(self) -> None:
@@ -109,7 +109,7 @@ def records_of(stage: Stage, kept: store.CellStore) -> Records:
     )
 
 
-def with_bound_counts(records: list[Records]) -> list[Records]:
+def _with_bound_counts(records: list[Records]) -> list[Records]:
     """The same, each told how many lower bounds on ε the whole report shows: they share one error probability."""
     from fedgraph.report import attacks, report_rows
 
@@ -117,7 +117,7 @@ def with_bound_counts(records: list[Records]) -> list[Records]:
     return [replace(r, among=among) for r in records]
 
 
-def describe_process(
+def _describe_process(
     seed: int | str, graphs: Sequence[Graph | GraphCollection], runtime: Mapping[str, object], began: float, cells: int
 ) -> Environment:
     """What ``environment.json`` says of a run that this process made.
@@ -130,7 +130,7 @@ def describe_process(
         cells: how many the scenario asks for.
     """
     return Environment(
-        versions={"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        versions={"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
         platform=f"{platform.system()} {platform.machine()}",
         devices=_devices(),
         runtime=runtime,
@@ -150,7 +150,7 @@ def describe_process(
 
 def _devices() -> tuple[str, ...]:
     """GPUs that torch can use here, else the CPU. Where no driver of one is there nobody asks, since asking imports torch."""
-    if sys.platform == "linux" and not any(Path(driver).exists() for driver in GPU_DRIVERS):
+    if sys.platform == "linux" and not any(Path(driver).exists() for driver in _GPU_DRIVERS):
         return ("cpu",)
     import torch
 

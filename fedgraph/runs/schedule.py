@@ -133,7 +133,7 @@ def computed_cells(
     """
     process.give_back()  # reading and planning took more than what is left of them
     taken: set[Cell] = set()
-    early = _in_driver([one for one in todo if is_alone(*one) and is_light(one[0])], is_up, console, taken)
+    early = _in_driver([one for one in todo if is_alone(*one) and _is_light(one[0])], is_up, console, taken)
     while not is_up():
         if (done := next(early, None)) is not None:
             yield done
@@ -211,7 +211,7 @@ def is_alone(stage: Stage, cell: Cell) -> bool:
     return alone is not None and alone(stage.task.params, cell)
 
 
-def is_light(stage: Stage) -> bool:
+def _is_light(stage: Stage) -> bool:
     """Whether several parties can hold the graph and all of its clients at once. A collection of graphs is never light."""
     return _bytes(stage.context.data) <= LIGHT
 

@@ -12,7 +12,7 @@ from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.process import keep_freed, use_one_thread
 
-ENGINES = ("ray", "serial")
+_ENGINES = ("ray", "serial")
 
 
 def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Runtime:
@@ -24,7 +24,7 @@ def start(engine: str, workers: int | None = None, gpus_per_worker: float | None
 
         return SerialRuntime()
     if engine != "ray":
-        raise RuntimeFailure(f"unknown runtime {engine!r}; allowed: {', '.join(ENGINES)}")
+        raise RuntimeFailure(f"unknown runtime {engine!r}; allowed: {', '.join(_ENGINES)}")
     if os.environ.get("RAY_ADDRESS"):
         os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "5")  # read when Ray is imported: a few seconds, not minutes
     try:

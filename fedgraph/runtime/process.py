@@ -27,7 +27,7 @@ LARGEST, KEPT = (1 << 31) - 1, 1 << 30  # bytes: a block that still comes from t
 LITTLE = 1 << 28  # free bytes that are not worth looking for their pages
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
 _VARIABLES = {"MALLOC_MMAP_THRESHOLD_": LARGEST, "MALLOC_TRIM_THRESHOLD_": KEPT, "MALLOC_ARENA_MAX": 1}
-COMPUTING = ("torch", "numpy", "scipy", "POT", "numba")  # another version of these may give other numbers
+_COMPUTING = ("torch", "numpy", "scipy", "POT", "numba")  # another version of these may give other numbers
 
 
 def use_one_thread() -> None:
@@ -93,7 +93,7 @@ def own_versions() -> Versions:
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
-    packages = tuple((name, _version(name)) for name in COMPUTING)
+    packages = tuple((name, _version(name)) for name in _COMPUTING)
     return Versions(platform.python_version(), packages, digest.hexdigest()[:16])
 
 

@@ -17,8 +17,8 @@ import time
 
 SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_TO_END_ALONE = 3.0
-MOST_PASSES = 10
-GOODBYE = b"."
+_MOST_PASSES = 10
+_GOODBYE = b"."
 MARK = "FEDGRAPH_DRIVER"  # in the environment of whatever a driver begins, also of what its parents left alone
 
 
@@ -37,7 +37,7 @@ def dismiss_watchdog(dog: subprocess.Popen[bytes], ended: bool = True) -> None:
     os.environ.pop(MARK, None)
     if dog.stdin is not None:
         with contextlib.suppress(OSError):  # it may be gone already
-            dog.stdin.write(GOODBYE if ended else b"")
+            dog.stdin.write(_GOODBYE if ended else b"")
             dog.stdin.close()
     dog.wait()
 
@@ -106,7 +106,7 @@ def end_processes(those: set[tuple[int, int]]) -> None:
     _kill(_alive(those))
 
 
-def watch_pipe(driver: int, others: set[tuple[int, int]]) -> None:
+def _watch_pipe(driver: int, others: set[tuple[int, int]]) -> None:
     """Until the pipe ends: look. Then end what is left, unless the driver said goodbye, and but for ``others`` and theirs."""
     seen: set[tuple[int, int]] = set()
     ready = False
@@ -114,11 +114,11 @@ def watch_pipe(driver: int, others: set[tuple[int, int]]) -> None:
         others |= family(*(pid for pid, _ in _alive(others)))
         seen |= family(driver) - others
         ready = bool(select.select([sys.stdin], [], [], SECONDS_BETWEEN_LOOKS)[0])
-    if os.read(sys.stdin.fileno(), 1) == GOODBYE:
+    if os.read(sys.stdin.fileno(), 1) == _GOODBYE:
         return
     seen |= (family(*(pid for pid, _ in _alive(seen))) | _marked()) - others  # also what was begun since the last look
     time.sleep(SECONDS_TO_END_ALONE)
-    for _ in range(MOST_PASSES):  # what is killed may have begun something in its last moment
+    for _ in range(_MOST_PASSES):  # what is killed may have begun something in its last moment
         left = _alive(seen)
         seen |= family(*(pid for pid, _ in left))
         _kill(left)
@@ -128,4 +128,4 @@ def watch_pipe(driver: int, others: set[tuple[int, int]]) -> None:
 
 
 if __name__ == "__main__":
-    watch_pipe(int(sys.argv[1]), {(int(pid), int(when)) for pid, _, when in (other.partition(":") for other in sys.argv[2:])})
+    _watch_pipe(int(sys.argv[1]), {(int(pid), int(when)) for pid, _, when in (other.partition(":") for other in sys.argv[2:])})

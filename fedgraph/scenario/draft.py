@@ -21,13 +21,13 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.scenario.wanted import MANY_PEOPLE, PROTOCOLS, WHOLE, Data, Wanted, delta_for
 
 SCHEMA = "fedgraph.schema.json"
-COMMENT_AT = 52  # column at which a short row's comment begins
+_COMMENT_AT = 52  # column at which a short row's comment begins
 LEFT_OUT = 3  # clients of a federation that are left out in turn, from the smallest to the largest
 COMPARED = (400, 300, 200, 100, 60)  # graphs that are compared pair by pair, from the dearest draft to the cheapest
 PAIRWISE = ("compared", "clusters")  # tasks whose work grows with the pairs
 FOLDS = 5
-USUAL_SHARE, TESTED = 0.8, 110  # what trains; and how many labelled ones at least are left to test, which takes 100
-QUICK_CEILING = 50_000  # people; of more, the row without privacy takes most of --quick: 86 s for 200,000 (2026-11)
+_USUAL_SHARE, TESTED = 0.8, 110  # what trains; and how many labelled ones at least are left to test, which takes 100
+_QUICK_CEILING = 50_000  # people; of more, the row without privacy takes most of --quick: 86 s for 200,000 (2026-11)
 
 Rows = Sequence[tuple[str, Draft]]  # method, row
 
@@ -40,7 +40,7 @@ def draft_yaml(wanted: Wanted, folder: Path) -> str:
     ]
     datasets += [(f"{wanted.title}{WHOLE}", wanted.parameters)] if many else []
     writer = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
-    writer.filters["line"] = as_line
+    writer.filters["line"] = _as_line
     template = writer.from_string(resources.files("fedgraph.scenario").joinpath("draft.yaml.j2").read_text(encoding="utf-8"))
     people = _protected(wanted)
     why = f"δ: that the guarantee fails for any of all {people:,} has a chance of 1 in 10 at most"
@@ -94,7 +94,7 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
     data, size, trust = wanted.data, wanted.size, [t.value for t in wanted.trust[: wanted.size.trust]]
     many = data.collection is not None
     rows = [(n, d) for n, d in offered_rows(wanted) if many or size.spare or not d.spare]
-    short = not many and not wanted.links and data.people > QUICK_CEILING
+    short = not many and not wanted.links and data.people > _QUICK_CEILING
     brief = [(n, d) for n, d in rows if many or not (d.spare or (short and d.compared))]
     quick = [(_entry(n, d, trust[0], len(d.cheaper), data.federation) | dict(d.quick), d.comment) for n, d in brief]
     finite = [e for e in wanted.epsilons if math.isfinite(e)]
@@ -120,7 +120,7 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
 def _train_fraction(data: Data) -> float | None:
     """The share that trains where the usual four fifths would leave too few to test; None where they do, or nothing helps."""
     labelled = 0 if data.graph is None or data.split else int((data.graph.labels >= 0).sum())
-    if labelled < 2 * TESTED or (1 - USUAL_SHARE) * labelled >= TESTED:
+    if labelled < 2 * TESTED or (1 - _USUAL_SHARE) * labelled >= TESTED:
         return None
     return math.floor(20 * (1 - TESTED / labelled)) / 20
 
@@ -170,10 +170,10 @@ def _numbers(epsilons: Sequence[float]) -> list[str]:
 
 def _as_yaml(rows: Sequence[tuple[Mapping[str, object], str]], indent: int = 6) -> str:
     """Entries with their comments, one a line."""
-    return "\n".join(f"{' ' * indent}- {as_line(entry)}".ljust(COMMENT_AT) + f"   # {comment}" for entry, comment in rows)
+    return "\n".join(f"{' ' * indent}- {_as_line(entry)}".ljust(_COMMENT_AT) + f"   # {comment}" for entry, comment in rows)
 
 
-def as_line(value: object) -> str:
+def _as_line(value: object) -> str:
     """One line of YAML."""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True)
     return text.strip().removesuffix("...").strip()

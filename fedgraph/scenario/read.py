@@ -27,7 +27,7 @@ from fedgraph.errors import ScenarioError
 if TYPE_CHECKING:
     from fedgraph.tasks.base import TaskOffers
 
-MOST_LABEL = 80
+_MOST_LABEL = 80
 
 
 class RuntimeSettings(Settings):
@@ -58,7 +58,7 @@ class Scenario(Settings):
     """A whole experiment. tasks: validated by their own modules, see ``TaskSettings``."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
-    name: str = Field(max_length=MOST_LABEL, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the run's folder")
+    name: str = Field(max_length=_MOST_LABEL, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the run's folder")
     title: str = Field("", description="one sentence: what is compared")
     seed: Annotated[int, Field(ge=0)] | Literal["secret"] = Field(
         0, description="root of every random stream; secret: noise and samples from the operating system, never written"
@@ -261,10 +261,10 @@ def _task(source: Source, index: int, task: dict[str, object], names: Sequence[s
 def _label(source: Source, at: Location, label: object, slashes: bool = False) -> str:
     """A name for tables and files; ``ScenarioError`` for anything else. slashes: it may hold ``/``."""
     without = "" if slashes else " without '/'"
-    allowed = f"allowed: 1 to {MOST_LABEL} printable characters{without}, such as 'price-of-trust'"
+    allowed = f"allowed: 1 to {_MOST_LABEL} printable characters{without}, such as 'price-of-trust'"
     if not isinstance(label, str):
         raise source.error(at, f"label: found {one_line(label)}, which is not text (write it in quotes); {allowed}")
-    if not (0 < len(label) <= MOST_LABEL and label.isprintable() and label.strip() == label and (slashes or "/" not in label)):
+    if not (0 < len(label) <= _MOST_LABEL and label.isprintable() and label.strip() == label and (slashes or "/" not in label)):
         raise source.error(at, f"label: found {one_line(label)}; {allowed}")
     if label.strip(".") == "":
         raise source.error(at, f"label: found {one_line(label)}, which is no name of a file; {allowed}")

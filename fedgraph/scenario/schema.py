@@ -13,9 +13,9 @@ from fedgraph.scenario.read import Scenario
 from fedgraph.tasks.base import task
 
 Schema: TypeAlias = dict[str, Any]  # JSON: nested as deep as the models are
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # key of a task → package, and the key that names the plugin
-NESTED = {"methods": ("methods", "method"), "method": ("methods", "method"), "partition": ("partition", "partition")}
+_NESTED = {"methods": ("methods", "method"), "method": ("methods", "method"), "partition": ("partition", "partition")}
 
 
 def of_scenarios() -> Schema:
@@ -23,7 +23,7 @@ def of_scenarios() -> Schema:
     definitions: Schema = {}
     found = _model(Scenario, definitions)
     found["properties"]["tasks"]["items"] = {"anyOf": [_task(name, definitions) for name in plugins.names("tasks")]}
-    return {"$schema": DIALECT, "title": "fedgraph scenario", **found, "$defs": definitions}
+    return {"$schema": _DIALECT, "title": "fedgraph scenario", **found, "$defs": definitions}
 
 
 def _task(name: str, definitions: Schema) -> Schema:
@@ -33,7 +33,7 @@ def _task(name: str, definitions: Schema) -> Schema:
     of_task = {} if row_keys is None else _model(row_keys, definitions)["properties"]
     if module.TASK.one_method:
         properties["method"] = {"description": "one method in place of methods"}
-    for key, (package, word) in NESTED.items():
+    for key, (package, word) in _NESTED.items():
         if key in properties:
             kinds = {"anyOf": [_plugin(package, word, n, definitions, of_task) for n in plugins.names(package)]}
             properties[key] = (

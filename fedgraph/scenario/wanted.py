@@ -19,9 +19,9 @@ TASKS = ("nodes", "links")
 UNITS = ("node", "edge", "entity")
 ASKED = ("private", "public")  # the people whose answers are wanted
 TRUST = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)  # what every method of a draft can serve
-FEWEST_LABELLED = 5
+_FEWEST_LABELLED = 5
 FEWEST_OF_A_CLASS = 4  # graphs
-MOST_TEXTS = 50  # different texts of a column that a draft makes columns of; more are names, and left out
+_MOST_TEXTS = 50  # different texts of a column that a draft makes columns of; more are names, and left out
 LABELS = ("label", "labels", "y", "class", "target")  # a column of features called so is what is predicted
 MANY_PEOPLE = 20_000  # from here on Leiden finds the communities that are dealt to clients: Louvain takes minutes
 LARGEST_DELTA = 1e-4  # of a draft, however few the people are
@@ -189,9 +189,9 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
         name = "own/csv" if path.is_dir() else "own/npz"
         loaded = data.load(name, path=path, parameters=parameters)
         assert isinstance(loaded, Graph)
-        if task == "nodes" and (labelled := int((loaded.labels >= 0).sum())) < FEWEST_LABELLED:
+        if task == "nodes" and (labelled := int((loaded.labels >= 0).sum())) < _FEWEST_LABELLED:
             raise ScenarioError(
-                f"--graph: {labelled} nodes have a label; allowed: {FEWEST_LABELLED} or more, since some train and others test"
+                f"--graph: {labelled} nodes have a label; allowed: {_FEWEST_LABELLED} or more, since some train and others test"
             )
         if task == "nodes":
             require_classes("--graph", loaded)
@@ -312,7 +312,7 @@ def _seen(names: Sequence[str], rows: Sequence[Sequence[str]], labels: list[str]
     parameters: dict[str, object] = {}
     kinds = column_kinds(names, rows)
     texts = {name: {row[place] for row in rows} for place, name in enumerate(names) if kinds[name] == "text"}
-    dropped = [name for name, words in texts.items() if len(words) > MOST_TEXTS and name not in own]
+    dropped = [name for name, words in texts.items() if len(words) > _MOST_TEXTS and name not in own]
     parameters |= {"text": "one-hot"} if texts.keys() - set(dropped) - set(own) else {}
     parameters |= {"drop": dropped} if dropped else {}
     parameters |= {"empty": "missing"} if any(not cell for row in rows for cell in row) else {}

@@ -23,7 +23,7 @@ from fedgraph.tasks.base.graphs import clear_embeddings as clear
 from fedgraph.tasks.base.offers import distinct
 from fedgraph.worlds.world import JOINED
 
-LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
+_LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     taken = strategies(params.noise)[cell.variant](ends)
     values = taken.values
     before = ends.product
-    apart = LOWER * np.maximum(before, 1e-12)
+    apart = _LOWER * np.maximum(before, 1e-12)
     metrics = {
         "objective": float(values.mean()),
         "gain": float(1.0 - values.sum() / before.sum()) if before.sum() > 0 else 0.0,

@@ -37,8 +37,8 @@ Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
 Split = Literal["random", "parts", "public", "per-class"]
 
 
-AMONG_PUBLIC = "Numbers of {names} became their ranks among the {rows:,} public rows, which costs no privacy."
-WITHOUT_RANGE = (
+_AMONG_PUBLIC = "Numbers of {names} became their ranks among the {rows:,} public rows, which costs no privacy."
+_WITHOUT_RANGE = (
     "Nobody gave bounds for {names}, and every person protects an own row, so that nobody may estimate a range: logarithms "
     "over the same wide range for all data stand in, and say little. Give bounds."
 )
@@ -85,13 +85,13 @@ class Setting:
         if columns is None:
             return self
         if rows_private:
-            said = (WITHOUT_RANGE.format(names=columns.called),) if columns.names else ()
+            said = (_WITHOUT_RANGE.format(names=columns.called),) if columns.names else ()
             return replace(self.scaled(column_ranks.fixed(columns)), said=said)
         public = self.public_attributes if self.public_attributes is not None else self.public_graph
         if public is None or not columns.names:
             return self
         ranks = column_ranks.ranks_among_public(public, columns)
-        return replace(self.scaled(ranks), said=(AMONG_PUBLIC.format(names=columns.called, rows=public.num_nodes),))
+        return replace(self.scaled(ranks), said=(_AMONG_PUBLIC.format(names=columns.called, rows=public.num_nodes),))
 
     @property
     def split_from_edges(self) -> bool:
@@ -119,12 +119,12 @@ class Sizes:
     number: int = 0
 
 
-PITFALLS = Sizes()
+_PITFALLS = Sizes()
 
 
 def make(
     graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split = "random",
-    public: public_part.Public = "test-graph", sizes: Sizes = PITFALLS,
+    public: public_part.Public = "test-graph", sizes: Sizes = _PITFALLS,
 ) -> Setting:  # fmt: skip
     """The setting of ``protocol``; the same stream gives all protocols the same training nodes.
 

@@ -52,7 +52,7 @@ class Words:
         return replace(graph, features=features)
 
 
-InQuestion = canaries.Nodes | canaries.Edges | Words
+_InQuestion = canaries.Nodes | canaries.Edges | Words
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Game:
     """
 
     kind: Kind
-    found: InQuestion
+    found: _InQuestion
     partition: Partition
     known: Graph
     strangers: np.ndarray

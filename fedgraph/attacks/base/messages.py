@@ -23,7 +23,7 @@ def first_state(scene: Scene) -> State:
     return kinds.method(scene.made.method).start(scene.made, np.random.default_rng(int(scene.rng.integers(2**63))))
 
 
-def released_by_client(
+def _released_by_client(
     scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray], round_: int = 0
 ) -> dict[str, np.ndarray]:
     """What the client of ``subgraph`` sends in ``round_`` when it is sent ``model``."""
@@ -46,7 +46,7 @@ def gradients_sent(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) 
     """(client, its gradient in the answer to ``model``) of the first ``clients`` whose answer holds one."""
     read = gradient_reader(scene)
     for subgraph in scene.game.partition.subgraphs[:clients]:
-        flat = read.gradient(released_by_client(scene, subgraph, model), model)
+        flat = read.gradient(_released_by_client(scene, subgraph, model), model)
         if flat is not None:
             yield subgraph, flat
 

@@ -11,7 +11,7 @@ number of guesses is fixed beforehand (``GUESSED``). Each bound
 alone is wrong with probability at most 5 %; the counts are kept, so that a report can divide that error among all bounds that
 it shows before it speaks of a contradiction.
 
-**Risk** (``measure_risk``): how often the attack is right about each single person, over many runs.
+**Risk** (``_measure_risk``): how often the attack is right about each single person, over many runs.
 
 Every run of the game of nodes (the target's and the shadows') is attacked in turn by LiRA, with all the others as the
 attacker's shadows, and for each node it is counted how often its coin was named right where the attacker was sure enough.
@@ -99,17 +99,17 @@ def _not_comparable(scene: Scene, found: Finding, relation: Relation | None) -> 
     return ""
 
 
-NUM_GROUPS = 4
-REDRAWN = 20  # sets of coins that luck is averaged over
+_NUM_GROUPS = 4
+_REDRAWN = 20  # sets of coins that luck is averaged over
 
 
-def measure_risk(scene: Scene) -> NodesAtRisk:
+def _measure_risk(scene: Scene) -> NodesAtRisk:
     """The distribution over nodes, and what the nodes found have in common."""
     nodes = scene.game.found.units[:, 0]
     confidence = log_odds(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
     coins = np.stack([scene.target.coins, *(run.coins for run in scene.shadows)])
     right, counted = _named_right(confidence, coins)
-    drawn = [_redrawn(coins, scene.rng) for _ in range(REDRAWN)]
+    drawn = [_redrawn(coins, scene.rng) for _ in range(_REDRAWN)]
     lucky = [_named_right(confidence, other) for other in drawn]
     luck = np.mean([np.bincount(r.astype(int), minlength=len(coins) + 1) for r, _ in lucky], axis=0)
     risk = right / np.maximum(counted, 1)
@@ -170,8 +170,8 @@ def _unlike(scene: Scene, nodes: np.ndarray) -> np.ndarray:
 
 
 def _groups(values: np.ndarray, risk: np.ndarray) -> tuple[tuple[float, float, float, float], ...]:
-    """(from, to, nodes, mean risk) of at most ``NUM_GROUPS`` groups of about one size, equal values together."""
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, NUM_GROUPS + 1)))
+    """(from, to, nodes, mean risk) of at most ``_NUM_GROUPS`` groups of about one size, equal values together."""
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, _NUM_GROUPS + 1)))
     which = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(edges.size - 2, 0))
     found = []
     for group in np.unique(which):
@@ -204,7 +204,7 @@ class Asked:
 @dataclass(frozen=True)
 class Found:
     """verdicts: one per attack that says something. refused: attack → why it does not. risk: of real nodes, where a game of
-    nodes was played (``measure_risk``).
+    nodes was played (``_measure_risk``).
     """
 
     verdicts: tuple[NamedAttack, ...]
@@ -252,7 +252,7 @@ def measure(
         told = module.attack(module.Params(**settings), scene)
         found.append(judge(name, module, scene, told, provable))
     of_nodes = scenes.get("nodes")
-    return Found(tuple(found), refused, None if of_nodes is None or not of_nodes.shadows else measure_risk(of_nodes))
+    return Found(tuple(found), refused, None if of_nodes is None or not of_nodes.shadows else _measure_risk(of_nodes))
 
 
 def _scene(

@@ -203,11 +203,11 @@ def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: c
     ask = _asking(made)
     after, before = ask(attacked, asked), ask(ordinary, asked)
     if isinstance(found, canaries_of.Nodes):
-        return node_scores(after, before, found), False
-    return edge_scores(after, before, found.pairs), False
+        return _node_scores(after, before, found), False
+    return _edge_scores(after, before, found.pairs), False
 
 
-def node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes) -> np.ndarray:
+def _node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes) -> np.ndarray:
     """log P(label of version 1) minus that of version 0 (of the mean class where there is none), less the same before."""
     moved = (after - before)[found.nodes]
     of_one = np.take_along_axis(moved, found.labels[:, 1:], axis=1)[:, 0]
@@ -215,7 +215,7 @@ def node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes)
     return np.asarray(of_one - np.where(found.labels[:, 0] >= 0, of_zero, moved.mean(axis=1)))
 
 
-def edge_scores(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def _edge_scores(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """How far the log-probabilities of both ends moved towards what the other end was predicted to be."""
     moved, likely = after - before, np.exp(before)
     apart = likely[pairs[:, 1]] - likely[pairs[:, 0]]

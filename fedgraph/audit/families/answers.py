@@ -32,8 +32,8 @@ from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.units import Relation
 
 EPSILON = 1.0
-UNIT_BOX = Box(0.0, 1.0)
-NUM_VALUES = 5
+_UNIT_BOX = Box(0.0, 1.0)
+_NUM_VALUES = 5
 
 
 def cases() -> Iterator[Case]:
@@ -50,7 +50,7 @@ def _number() -> Iterator[Case]:
     def release(value: float, scale: float) -> Sampler:
         return lambda runs, rng: LaplaceNoise(scale).apply(np.full(runs, value), rng)
 
-    high, low = (float(UNIT_BOX.enforce(np.array(v))) for v in (57.0, -3.0))
+    high, low = (float(_UNIT_BOX.enforce(np.array(v))) for v in (57.0, -3.0))
     scale = 1.0 / EPSILON
     claim = Claim.of(Laplace(scale), 0.0)
     sound = Case("laplace", Relation.NODE_REPLACE.value, claim, release(high, scale), release(low, scale), laplace())
@@ -85,14 +85,14 @@ def _two_numbers() -> Iterator[Case]:
 def _response() -> Iterator[Case]:
     @sampler
     def release(runs: int, rng: np.random.Generator, value: int, epsilon: float) -> np.ndarray:
-        return np.asarray((KaryResponse(epsilon, NUM_VALUES).apply(np.full(runs, value), rng) == 3).astype(float))
+        return np.asarray((KaryResponse(epsilon, _NUM_VALUES).apply(np.full(runs, value), rng) == 3).astype(float))
 
-    claim = Claim.of(RandomizedResponse(EPSILON, NUM_VALUES), 0.0)
-    closed = response(NUM_VALUES)
+    claim = Claim.of(RandomizedResponse(EPSILON, _NUM_VALUES), 0.0)
+    closed = response(_NUM_VALUES)
     sound = Case("k-ary-response", Relation.NODE_REPLACE.value, claim, release(3, EPSILON), release(0, EPSILON), closed)
     yield sound
     # Keeping with e^ε/(e^ε + 1), the binary formula, is k-ary response at ε + ln(k − 1).
-    binary = EPSILON + math.log(NUM_VALUES - 1)
+    binary = EPSILON + math.log(_NUM_VALUES - 1)
     yield sound.broken("keep probability without k", release(3, binary), release(0, binary))
 
 
@@ -109,28 +109,28 @@ def _sets() -> Iterator[Case]:
     yield sound.broken("noise × ⅔", release(3, EPSILON * 1.5), release(MASKED, EPSILON * 1.5))
 
 
-NUM_ROWS, NUM_COLUMNS = 4, 3
-BITS_PER_ROW = 2
-BITS_IN_TOTAL = 5
-RUNS_IN_TOTAL = 5_000  # the encoder draws one matrix per call here
+_NUM_ROWS, NUM_COLUMNS = 4, 3
+_BITS_PER_ROW = 2
+_BITS_IN_TOTAL = 5
+_RUNS_IN_TOTAL = 5_000  # the encoder draws one matrix per call here
 
 
 def _bits() -> Iterator[Case]:
     """m bits per row: a = ε/(m·n); m bits in total: a = ε/m."""
     relation = Relation.GRAPH_REPLACE.value
-    total = BITS_PER_ROW * NUM_ROWS
+    total = _BITS_PER_ROW * _NUM_ROWS
     claim = Claim.of(MultiBit(EPSILON / total, total), 0.0)
     high, low = (per_row(v, EPSILON / total) for v in (1.0, 0.0))
     sound = Case("multi-bit-per-row", relation, claim, high, low, bits(total))
     yield sound
-    wrong = EPSILON / BITS_PER_ROW
+    wrong = EPSILON / _BITS_PER_ROW
     yield sound.broken("budget not divided by the rows", per_row(1.0, wrong), per_row(0.0, wrong))
-    wrong = EPSILON / NUM_ROWS
+    wrong = EPSILON / _NUM_ROWS
     yield sound.broken("budget not divided by the row's bits", per_row(1.0, wrong), per_row(0.0, wrong))
 
-    claim = Claim.of(MultiBit(EPSILON / BITS_IN_TOTAL, BITS_IN_TOTAL), 0.0)
-    high, low = (in_total(v, EPSILON / BITS_IN_TOTAL) for v in (1.0, 0.0))
-    sound = Case("multi-bit-in-total", relation, claim, high, low, bits(BITS_IN_TOTAL), runs=RUNS_IN_TOTAL)
+    claim = Claim.of(MultiBit(EPSILON / _BITS_IN_TOTAL, _BITS_IN_TOTAL), 0.0)
+    high, low = (in_total(v, EPSILON / _BITS_IN_TOTAL) for v in (1.0, 0.0))
+    sound = Case("multi-bit-in-total", relation, claim, high, low, bits(_BITS_IN_TOTAL), runs=_RUNS_IN_TOTAL)
     yield sound
     yield sound.broken("budget not divided by the bits", in_total(1.0, EPSILON), in_total(0.0, EPSILON))
 
@@ -138,53 +138,53 @@ def _bits() -> Iterator[Case]:
 @sampler
 def per_row(runs: int, rng: np.random.Generator, value: float, per_bit: float) -> np.ndarray:
     """Rows are encoded independently, so ``runs`` graphs are one tall matrix."""
-    encoder = MultiBitEncoder(per_bit, BITS_PER_ROW)
-    encoded = encoder.apply(np.full((runs * NUM_ROWS, NUM_COLUMNS), value), rng)
+    encoder = MultiBitEncoder(per_bit, _BITS_PER_ROW)
+    encoded = encoder.apply(np.full((runs * _NUM_ROWS, NUM_COLUMNS), value), rng)
     return np.asarray(np.count_nonzero(encoded.reshape(runs, -1) == 1.0, axis=1).astype(float))
 
 
 @sampler
 def in_total(runs: int, rng: np.random.Generator, value: float, per_bit: float) -> np.ndarray:
     """One call per graph."""
-    encoder = MultiBitEncoder(per_bit, BITS_IN_TOTAL, in_total=True)
-    matrix = np.full((NUM_ROWS, NUM_COLUMNS), value)
+    encoder = MultiBitEncoder(per_bit, _BITS_IN_TOTAL, in_total=True)
+    matrix = np.full((_NUM_ROWS, NUM_COLUMNS), value)
     return np.array([np.count_nonzero(encoder.apply(matrix, rng) == 1.0) for _ in range(runs)], dtype=float)
 
 
-NUM_PICKS, NUM_CANDIDATES = 3, 20
-PER_PICK = 0.8  # ε₀
-DELTA_OF_PICKS = 1e-2
-SCALE = 2.0 / PER_PICK  # 2Δ/ε₀
+_NUM_PICKS, NUM_CANDIDATES = 3, 20
+_PER_PICK = 0.8  # ε₀
+_DELTA_OF_PICKS = 1e-2
+SCALE = 2.0 / _PER_PICK  # 2Δ/ε₀
 
 
 def _picks() -> Iterator[Case]:
     """Priced as bounded-range picks, with mutants; priced as zCDP."""
     favoured = np.zeros(NUM_CANDIDATES)
-    favoured[:NUM_PICKS] = 1.0
+    favoured[:_NUM_PICKS] = 1.0
     there, back = picked(favoured, SCALE), picked(1.0 - favoured, SCALE)
     relation = Relation.NODE_REPLACE.value
-    claim = Claim.of(Repeated(BoundedRange(PER_PICK), NUM_PICKS), DELTA_OF_PICKS)
+    claim = Claim.of(Repeated(BoundedRange(_PER_PICK), _NUM_PICKS), _DELTA_OF_PICKS)
     sound = Case("gumbel-top-k", relation, claim, there, back)
     yield sound
     yield sound.broken("scale halved", picked(favoured, SCALE / 2), picked(1.0 - favoured, SCALE / 2))
-    whole = 2.0 / (PER_PICK * NUM_PICKS)
+    whole = 2.0 / (_PER_PICK * _NUM_PICKS)
     yield sound.broken("k picks at the price of one", picked(favoured, whole), picked(1.0 - favoured, whole))
-    concentrated = Claim.of(ZCDP(NUM_PICKS * PER_PICK**2 / 8), DELTA_OF_PICKS)
+    concentrated = Claim.of(ZCDP(_NUM_PICKS * _PER_PICK**2 / 8), _DELTA_OF_PICKS)
     yield Case("gumbel-top-k-zcdp", relation, concentrated, there, back)
 
 
 @sampler
 def picked(runs: int, rng: np.random.Generator, utility: np.ndarray, scale: float) -> np.ndarray:
     """The shipped mechanism, one row per run."""
-    picks = GumbelTopK(NUM_PICKS, scale).apply(np.broadcast_to(utility, (runs, NUM_CANDIDATES)), rng)
-    return log_ratio(picks < NUM_PICKS, scale)
+    picks = GumbelTopK(_NUM_PICKS, scale).apply(np.broadcast_to(utility, (runs, NUM_CANDIDATES)), rng)
+    return log_ratio(picks < _NUM_PICKS, scale)
 
 
 def log_ratio(favoured: np.ndarray, scale: float) -> np.ndarray:
     """favoured: bool [runs, k], whether each pick was one of the k favoured candidates. Returns float [runs]."""
     weight = np.exp(1.0 / scale)
-    left_favoured = NUM_PICKS - np.cumsum(favoured, axis=1) + favoured
-    left_others = NUM_CANDIDATES - NUM_PICKS - np.cumsum(~favoured, axis=1) + ~favoured
+    left_favoured = _NUM_PICKS - np.cumsum(favoured, axis=1) + favoured
+    left_others = NUM_CANDIDATES - _NUM_PICKS - np.cumsum(~favoured, axis=1) + ~favoured
     step = np.where(favoured, 1.0, -1.0) / scale
     step -= np.log(left_favoured * weight + left_others) - np.log(left_favoured + left_others * weight)
     return np.asarray(step.sum(axis=1))

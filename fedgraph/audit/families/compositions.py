@@ -26,7 +26,7 @@ from fedgraph.privacy.sensitivity import L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 1.0, 1e-3
-NUM_CLIENTS, COUNT = 4, 8
+_NUM_CLIENTS, COUNT = 4, 8
 BOUND = L2Ball(0.5)
 RELATION = Relation.NODE_ZERO_OUT
 
@@ -43,9 +43,9 @@ def cases() -> Iterator[Case]:
 
 
 def _secure_sum(each: float, multiplier: float) -> Iterator[Case]:
-    linear, squares = NUM_CLIENTS * each, math.sqrt(NUM_CLIENTS) * each
+    linear, squares = _NUM_CLIENTS * each, math.sqrt(_NUM_CLIENTS) * each
     std = multiplier * linear
-    held = sp.csr_array(np.full((NUM_CLIENTS, 1), each))
+    held = sp.csr_array(np.full((_NUM_CLIENTS, 1), each))
     claim = Claim.paid(composition.overlapping_secure(held, std, 1, DELTA).price, DELTA)
 
     def release(row: float, share: float) -> Sampler:
@@ -53,20 +53,20 @@ def _secure_sum(each: float, multiplier: float) -> Iterator[Case]:
 
     def of_total(total: float) -> tuple[Sampler, Sampler]:
         """Every client adds its share of a total noise of this standard deviation."""
-        return release(9.0, total / math.sqrt(NUM_CLIENTS)), release(0.0, total / math.sqrt(NUM_CLIENTS))
+        return release(9.0, total / math.sqrt(_NUM_CLIENTS)), release(0.0, total / math.sqrt(_NUM_CLIENTS))
 
     relation = f"{RELATION.value}, secure sum"
     sound = Case("overlapping-secure-sum", relation, claim, *of_total(std), gaussian())
     yield sound
     yield sound.broken("clients added in squares", *of_total(multiplier * squares))
-    share = std / NUM_CLIENTS
+    share = std / _NUM_CLIENTS
     yield sound.broken("noise shares 1/k, not 1/√k", release(9.0, share), release(0.0, share))
 
 
 def _own_messages(each: float, multiplier: float) -> Iterator[Case]:
-    std = multiplier * math.sqrt(NUM_CLIENTS) * each
-    spent = {client: Gaussian(std / each) for client in range(NUM_CLIENTS)}
-    held = sp.csr_array(np.ones((NUM_CLIENTS, 1)))
+    std = multiplier * math.sqrt(_NUM_CLIENTS) * each
+    spent = {client: Gaussian(std / each) for client in range(_NUM_CLIENTS)}
+    held = sp.csr_array(np.ones((_NUM_CLIENTS, 1)))
     claim = Claim.paid(composition.overlapping(spent, held, DELTA).price, DELTA)
 
     def release(row: float, noise: float) -> Sampler:
@@ -82,7 +82,7 @@ def _own_messages(each: float, multiplier: float) -> Iterator[Case]:
 def messages(row: float, std: float, runs: int, rng: np.random.Generator) -> np.ndarray:
     """float [runs, clients]: each client bounds its copy of the row and adds its own noise."""
     bounded = BOUND.enforce(np.array([row]))[0]
-    return GaussianNoise(std).apply(np.full((runs, NUM_CLIENTS), bounded), rng)
+    return GaussianNoise(std).apply(np.full((runs, _NUM_CLIENTS), bounded), rng)
 
 
 def _equal() -> Iterator[Case]:

@@ -30,7 +30,7 @@ from fedgraph.privacy.units import Relation
 EPSILON, DELTA = 1.0, 1e-3
 RELATION = Relation.NODE_ZERO_OUT
 RUNS = 4_000  # one call of the desk each
-OUT_OF_REACH = 40.0  # standard deviations
+_OUT_OF_REACH = 40.0  # standard deviations
 
 Door = Callable[[np.ndarray], np.ndarray]
 Opened = Callable[[int, np.random.Generator], Door]
@@ -57,7 +57,7 @@ def desk(bound: Bound, std: float) -> Opened:
     return opened
 
 
-def open_door(std: float) -> Opened:
+def _open_door(std: float) -> Opened:
     """Noise without a look at the value: what the desk exists to prevent (and the mechanism refuses too)."""
     return lambda runs, rng: lambda value: value + rng.normal(scale=std, size=value.shape)
 
@@ -74,7 +74,7 @@ def _bounds(multiplier: float, claim: Claim) -> Iterator[Case]:
     there, back = release(desk(bound, std), 50.0), release(desk(bound, std), 0.0)
     sound = Case("desk-bounds", RELATION.value, claim, there, back, gaussian(), runs=RUNS)
     yield sound
-    yield sound.broken("bound not enforced", release(open_door(std), 50.0))
+    yield sound.broken("bound not enforced", release(_open_door(std), 50.0))
 
 
 def _refusals(multiplier: float, claim: Claim) -> Iterator[Case]:
@@ -91,8 +91,8 @@ def _refusals(multiplier: float, claim: Claim) -> Iterator[Case]:
     there, back = release(desk(bound, std), forbidden), release(desk(bound, std), usual)
     sound = Case("desk-refusals", RELATION.value, claim, there, back, runs=RUNS)
     yield sound
-    yield sound.broken("NaN passed through", release(open_door(std), forbidden[:1]), release(open_door(std), usual))
-    yield sound.broken("value beyond its bound passed", release(open_door(std), forbidden[3:]))
+    yield sound.broken("NaN passed through", release(_open_door(std), forbidden[:1]), release(_open_door(std), usual))
+    yield sound.broken("value beyond its bound passed", release(_open_door(std), forbidden[3:]))
 
 
 def _betrayed(door: Door, value: np.ndarray, std: float) -> bool:
@@ -101,7 +101,7 @@ def _betrayed(door: Door, value: np.ndarray, std: float) -> bool:
         left = door(value)
     except UnboundedValueError:
         return False
-    return not bool((np.abs(left) < OUT_OF_REACH * std).all())
+    return not bool((np.abs(left) < _OUT_OF_REACH * std).all())
 
 
 SHAPE, AMONG = 0.0, 20

@@ -20,7 +20,7 @@ from fedgraph.privacy.shapes import Array
 from fedgraph.privacy.units import Relation
 
 EPSILON, DELTA = 2.0, 1e-3
-LABELLED, REGULARISER, GRADIENT = 4, 1.0, 1e-9
+_LABELLED, _REGULARISER, GRADIENT = 4, 1.0, 1e-9
 RUNS = 10_000
 
 
@@ -39,8 +39,8 @@ class Linear:
 
 def cases() -> Iterator[Case]:
     """The price of the whole release, and less noise than it needs."""
-    given = Situation(EPSILON, DELTA, 0.9, LossBounds(1.0, 0.0, 0.0), 2.0, 1, 1, LABELLED, per_end=False)
-    made = calibrated(given, REGULARISER, GRADIENT)
+    given = Situation(EPSILON, DELTA, 0.9, LossBounds(1.0, 0.0, 0.0), 2.0, 1, 1, _LABELLED, per_end=False)
+    made = calibrated(given, _REGULARISER, GRADIENT)
     sound = Case(
         "gaussian-objective", Relation.EDGE_UNDIRECTED.value, Claim.of(made.event, DELTA), minimisers(made, 1.0, -1.0),
         minimisers(made, 1.0, 1.0), gaussian(), runs=RUNS,
@@ -48,7 +48,7 @@ def cases() -> Iterator[Case]:
     yield sound
     yield sound.broken("noise × ⅔", minimisers(made, 2 / 3, -1.0), minimisers(made, 2 / 3, 1.0))
     halved = calibrated(
-        Situation(EPSILON, DELTA, 0.9, LossBounds(1.0, 0.0, 0.0), 1.0, 1, 1, LABELLED, per_end=False), REGULARISER, GRADIENT
+        Situation(EPSILON, DELTA, 0.9, LossBounds(1.0, 0.0, 0.0), 1.0, 1, 1, _LABELLED, per_end=False), _REGULARISER, GRADIENT
     )
     yield sound.broken("Ψ of one end for two", minimisers(halved, 1.0, -1.0), minimisers(halved, 1.0, 1.0))
 

@@ -26,7 +26,7 @@ from fedgraph.privacy.events import (
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.units import Relation
 
-ZERO_OUT, REPLACE = Relation.NODE_ZERO_OUT.value, Relation.NODE_REPLACE.value
+_ZERO_OUT, REPLACE = Relation.NODE_ZERO_OUT.value, Relation.NODE_REPLACE.value
 
 
 def cases() -> Iterator[Case]:
@@ -67,7 +67,7 @@ def _poisson() -> Iterator[Case]:
     read = mixture.pair(sigma, rate, 1, False)
     claim = Claim.of(Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps), delta)
     there, back = (poisson(sigma, rate, steps, rows, read) for rows in ((1.0,), (0.0,)))
-    sound = Case("poisson-gaussian", ZERO_OUT, claim, there, back)
+    sound = Case("poisson-gaussian", _ZERO_OUT, claim, there, back)
     yield sound
     yield sound.broken("sampling claimed but not done", poisson(sigma, rate, steps, (1.0,), read, drawn=False))
 
@@ -104,7 +104,7 @@ def _fixed_batches() -> Iterator[Case]:
         return np.asarray(GaussianNoise(sigma).apply(np.full((runs, visits), value), rng).sum(axis=1))
 
     claim = Claim.of(Repeated(Gaussian(sigma), visits), delta)
-    sound = Case("fixed-batches", ZERO_OUT, claim, release(1.0), release(0.0), gaussian())
+    sound = Case("fixed-batches", _ZERO_OUT, claim, release(1.0), release(0.0), gaussian())
     yield sound
     yield sound.broken("only the first visit counted", sound.present, claim=Claim.of(Gaussian(sigma), delta))
 
@@ -143,7 +143,7 @@ def _one_changing_step() -> Iterator[Case]:
     event, delta = PoissonGaussian(sigma, rate, rows, replaced=False), 0.85
     there = poisson(sigma, rate, 1, (1.0,) * rows, mixture.pair(sigma, rate, rows, False))
     back = poisson(sigma, rate, 1, (0.0,) + (-1.0,) * (rows - 1), mixture.pair(sigma, rate, rows, False))
-    sound = Case("poisson-two-sided-mixture", ZERO_OUT, Claim.of(event, delta), there, back, measures="delta")
+    sound = Case("poisson-two-sided-mixture", _ZERO_OUT, Claim.of(event, delta), there, back, measures="delta")
     yield sound
     said = mixture.hockey_stick(one_sided(sigma, rate, rows), 0.0)
     yield sound.broken("one-sided mixture, rows change", there, claim=Claim(0.0, said, "one-sided mixture"))
@@ -177,7 +177,7 @@ def _mentions() -> Iterator[Case]:
         return np.asarray(np.log(rate * np.exp((seen - 0.5) / sigma**2) + ratios.sum(axis=0)).sum(axis=1))
 
     claim = Claim.of(Repeated(MentionedGaussian(sigma, rate, mention, others, heavy=False), steps), delta)
-    sound = Case("poisson-mentions", ZERO_OUT, claim, release(True), release(False))
+    sound = Case("poisson-mentions", _ZERO_OUT, claim, release(True), release(False))
     yield sound
     own_only = Claim.of(Repeated(PoissonGaussian(sigma, rate, 1, False), steps), delta)
     yield sound.broken("mentions not counted", sound.present, claim=own_only)
@@ -194,7 +194,7 @@ def _sampled_once() -> Iterator[Case]:
         return np.asarray(GaussianNoise(multiplier).apply(part, rng).sum(axis=1))
 
     claim = Claim.of(SampledOnce(inside, rate), delta)
-    sound = Case("sampled-once", ZERO_OUT, claim, release(1.0, rate), release(0.0, rate))
+    sound = Case("sampled-once", _ZERO_OUT, claim, release(1.0, rate), release(0.0, rate))
     yield sound
     yield sound.broken("sample claimed but not drawn", release(1.0, 1.0))
     inner = Claim.of(inside, delta / rate)

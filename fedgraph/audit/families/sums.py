@@ -45,8 +45,8 @@ CLIP = 0.5
 OTHERS = np.array([[0.3, 0.4, 0.0], [0.0, -0.1, 0.2], [-0.5, 0.0, 0.0]])
 OWN = np.array([2.0, 0.0, 0.0])
 RUNS = 10_000  # of wide sums
-RING, NEAREST, PROMISED = 150, 4, 4
-LONG_BUT_PLAUSIBLE = 2 * CLIP  # unclipped, and still within the norm that a sum of four rows may have
+RING, _NEAREST, PROMISED = 150, 4, 4
+_LONG_BUT_PLAUSIBLE = 2 * CLIP  # unclipped, and still within the norm that a sum of four rows may have
 
 
 def cases() -> Iterator[Case]:
@@ -76,7 +76,7 @@ def _zero_out(multiplier: float, claim: Claim) -> Iterator[Case]:
     yield sound
     yield sound.broken("noise × ⅔", release(with_, std * 2 / 3), release(without, std * 2 / 3))
     yield sound.broken("sensitivity halved", release(with_, std / 2), release(without, std / 2))
-    unclipped = without + LONG_BUT_PLAUSIBLE * OWN / np.linalg.norm(OWN)
+    unclipped = without + _LONG_BUT_PLAUSIBLE * OWN / np.linalg.norm(OWN)
     yield sound.broken("row not clipped", release(ClippedSum(CLIP, 4).enforce(unclipped), std))
 
 
@@ -166,7 +166,7 @@ def _degrees() -> Iterator[Case]:
 def hub(there: bool) -> sp.csr_array:
     """The ring, and the last node, which knows everybody or (zeroed) nobody."""
     own = np.arange(RING)
-    ends = [np.column_stack([own, (own + step) % RING]) for step in range(1, NEAREST // 2 + 1)]
+    ends = [np.column_stack([own, (own + step) % RING]) for step in range(1, _NEAREST // 2 + 1)]
     ends += [np.column_stack([own, np.full(RING, RING)])] if there else []
     pairs = np.concatenate(ends)
     both = np.concatenate([pairs, pairs[:, ::-1]])
@@ -175,7 +175,7 @@ def hub(there: bool) -> sp.csr_array:
 
 
 PEOPLE = np.array([[31.0, 2e4, 0.1], [58.0, 3e4, 0.2], [77.0, 1e9, -1.0]])
-PERSON, ANOTHER = np.array([40.0, 5e4, 0.3]), np.array([-40.0, -5e4, -0.3])
+_PERSON, ANOTHER = np.array([40.0, 5e4, 0.3]), np.array([-40.0, -5e4, -0.3])
 
 
 def _columns() -> Iterator[Case]:
@@ -187,7 +187,7 @@ def _columns() -> Iterator[Case]:
         return bound.enforce(positions(on_line(np.vstack([PEOPLE, own])), widest(3)))
 
     for relation, other in ((Relation.NODE_ZERO_OUT, np.full(3, np.nan)), (Relation.NODE_REPLACE, ANOTHER)):
-        one, two = counted(PERSON), counted(other)
+        one, two = counted(_PERSON), counted(other)
 
         def release(delta_2: float, one: np.ndarray = one, two: np.ndarray = two) -> tuple[Sampler, Sampler]:
             return tuple(noisy(value.ravel(), multiplier * delta_2, (one - two).ravel()) for value in (one, two))  # type: ignore

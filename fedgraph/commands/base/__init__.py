@@ -18,8 +18,8 @@ from fedgraph import plugins
 from fedgraph.errors import DataError, FedgraphError, PricingError, ScenarioError
 from fedgraph.printing import replace_unprintable
 
-WRONG_INPUT = (ScenarioError, DataError, PricingError)
-TRACEBACK = "FEDGRAPH_TRACEBACK"
+_WRONG_INPUT = (ScenarioError, DataError, PricingError)
+_TRACEBACK = "FEDGRAPH_TRACEBACK"
 MOST_CHARACTERS = 1_000  # of the line that an error becomes
 _ended = threading.Event()  # by SIGTERM; Ray raises an exception of its own for every signal, so the exception cannot say it
 
@@ -44,7 +44,7 @@ def guarded(act: Callable[[], int]) -> int:
         for fault in str(error).splitlines():
             _say(fault, 2)
         return 2
-    except WRONG_INPUT as error:
+    except _WRONG_INPUT as error:
         return _say(str(error), 2)
     except FedgraphError as error:
         return _say(f"fedgraph: {error}", 1)
@@ -59,9 +59,9 @@ def guarded(act: Callable[[], int]) -> int:
             f"fedgraph: not enough memory ({str(error) or 'no size told'}); finished cells are kept: --resume goes on", 1
         )
     except Exception as error:
-        if os.environ.get(TRACEBACK):
+        if os.environ.get(_TRACEBACK):
             raise
-        return _say(f"fedgraph: unforeseen {type(error).__name__}: {error}; {TRACEBACK}=1 shows where", 1)
+        return _say(f"fedgraph: unforeseen {type(error).__name__}: {error}; {_TRACEBACK}=1 shows where", 1)
 
 
 def _terminated(number: int, frame: object) -> None:

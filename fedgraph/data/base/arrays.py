@@ -28,7 +28,7 @@ from fedgraph.errors import DataError
 from fedgraph.types import Graph
 from fedgraph.types import Masks as Masks
 
-MOST_FEATURES = 1_000_000  # a model has weights for each column, whether a node has a value there or not
+_MOST_FEATURES = 1_000_000  # a model has weights for each column, whether a node has a value there or not
 MOST_BYTES = 8 * 1024**3  # of all members, unpacked
 LARGEST = 2**53  # whole numbers beyond it are not held exactly
 # What numpy and zipfile raise for files that are cut off, damaged, encrypted, or claim more than they hold.
@@ -220,8 +220,8 @@ def read_npz(content: bytes, name: str) -> SparseGraph:
 
 def require_width(columns: int, where: str) -> None:
     """``DataError`` for more feature columns than a model can have."""
-    if columns > MOST_FEATURES:
-        raise DataError(f"{where}: {columns:,} feature columns; allowed: at most {MOST_FEATURES:,}")
+    if columns > _MOST_FEATURES:
+        raise DataError(f"{where}: {columns:,} feature columns; allowed: at most {_MOST_FEATURES:,}")
 
 
 def archive_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:

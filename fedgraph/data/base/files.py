@@ -17,7 +17,7 @@ from fedgraph.errors import DataError
 from fedgraph.types import Provenance
 
 MOST_BYTES = 8 * 1024**3  # of one file
-MOST_FAULTS = 8  # that one message lists
+_MOST_FAULTS = 8  # that one message lists
 _PATIENCE = 5.0  # seconds to wait for a host before it counts as out of reach
 
 
@@ -153,7 +153,7 @@ class Faults:
     def note(self, where: str, sentence: str) -> None:
         """One more fault. where: ``file`` or ``file:line``; "" where the sentence says it."""
         self._count += 1
-        if self._count <= MOST_FAULTS:
+        if self._count <= _MOST_FAULTS:
             self._first.append(f"{where}: {sentence}" if where else sentence)
 
     @contextlib.contextmanager

@@ -60,7 +60,7 @@ class Published:
     files: their names.
     columns_from_rows: as in ``Graph``.
     sha256: file name → digest, demanded before a byte is interpreted; empty where copies with equal content differ in bytes.
-    content: ``graphs_digest`` of what is read; "" where none is known. Copies of a data set differ in bytes, so it is of the
+    content: ``_graphs_digest`` of what is read; "" where none is known. Copies of a data set differ in bytes, so it is of the
         content: where one edge, word or label was changed it is another one, even where all counts are the published ones.
     direct: whether a PyG root of this very family (the folder without its first part) is recognised beyond doubt.
     counts: as published; zeros where the reader has counts of its own.
@@ -145,7 +145,7 @@ def loader(
             found = files.find_data_files(data.folder, data.files, data.sha256, (cache,), data.direct)
         if found is not None:
             loaded = read(data, found)
-            require_published(data.key, data.content, loaded, found.folder)
+            _require_published(data.key, data.content, loaded, found.folder)
             return loaded
         if request.when_unavailable == "synthetic":
             return stand_in(data, request.seed)
@@ -197,7 +197,7 @@ def graph(
     return data.counts.check(found, data.lost)
 
 
-def graphs_digest(data: Graph | GraphCollection) -> str:
+def _graphs_digest(data: Graph | GraphCollection) -> str:
     """SHA-256 over the arrays of every graph, in order, and the labels."""
     found = hashlib.sha256()
     graphs = data.graphs if isinstance(data, GraphCollection) else (data,)
@@ -210,9 +210,9 @@ def graphs_digest(data: Graph | GraphCollection) -> str:
     return found.hexdigest()
 
 
-def require_published(key: str, expected: str, data: Graph | GraphCollection, folder: Path) -> None:
+def _require_published(key: str, expected: str, data: Graph | GraphCollection, folder: Path) -> None:
     """``DataError`` naming both digests where the content is not the published one. expected: its digest; "": not known."""
-    if expected and (found := graphs_digest(data)) != expected:
+    if expected and (found := _graphs_digest(data)) != expected:
         raise DataError(
             f"{folder}: {key!r} has content SHA-256 {found}, expected {expected}. Counts are the published ones, something in "
             "the files is not; fetch them again from their publisher"

@@ -18,7 +18,7 @@ from fedgraph.types import Graph, Masks
 
 NAMES = ("train_mask", "val_mask", "test_mask")
 NUM_PARTS = 9  # of DPAR's released code
-POWER_STEPS = 300  # an approximate second eigenvector orders well enough
+_POWER_STEPS = 300  # an approximate second eigenvector orders well enough
 
 
 def random_split(num_nodes: int, train_fraction: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -100,7 +100,7 @@ def _spectral_order(adjacency: sp.csr_array, rng: np.random.Generator) -> np.nda
     scaled = sp.diags_array(1 / root) @ inner @ sp.diags_array(1 / root)
     first = root / np.linalg.norm(root)
     vector = rng.standard_normal(inside.size)
-    for _ in range(POWER_STEPS):  # (I + S) / 2 has no negative eigenvalue, and its first eigenvector is projected out
+    for _ in range(_POWER_STEPS):  # (I + S) / 2 has no negative eigenvalue, and its first eigenvector is projected out
         vector = vector + scaled @ vector
         vector -= first * (first @ vector)
         vector /= max(np.linalg.norm(vector), 1e-300)

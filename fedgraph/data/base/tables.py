@@ -62,7 +62,7 @@ def feature_table(content: bytes, name: str, faults: Faults) -> FeatureTable:
         names, given = tuple(given[0][1][1:]), given[1:]
     if not given:
         raise DataError(f"{name}: a header but no nodes; allowed: one line per node")
-    require_names(names, name)
+    _require_names(names, name)
     width = len(names) + 1 if names else len(given[0][1])
     rows: dict[str, int] = {}
     sound = []
@@ -80,7 +80,7 @@ def feature_table(content: bytes, name: str, faults: Faults) -> FeatureTable:
     return FeatureTable(rows, names, ids, texts, [number for number, _ in sound])
 
 
-def require_names(names: Sequence[str], name: str) -> None:
+def _require_names(names: Sequence[str], name: str) -> None:
     """``DataError`` where a column has no name, or two have one."""
     counts = Counter(names)
     if (twice := next((n for n in names if counts[n] > 1 or not n), None)) is not None:
@@ -197,7 +197,7 @@ def headed(
         raise DataError(
             f"{name}:1: no column {' and '.join(lacking)}; found: {', '.join(head)[:MOST_CHARACTERS]}; a header is needed"
         )
-    require_names(head, name)
+    _require_names(head, name)
     found = Faults() if faults is None else faults
     for number, cells in lines:
         if len(cells) != len(head):

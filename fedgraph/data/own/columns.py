@@ -28,10 +28,10 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import Columns
 
-TRUE, FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
-MOST_NUMBERS = 64  # columns of numbers that are a table; more of them, mostly zeros and never negative, count words
-MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
-EPOCH = datetime.date(1970, 1, 1).toordinal()
+_TRUE, FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
+_MOST_NUMBERS = 64  # columns of numbers that are a table; more of them, mostly zeros and never negative, count words
+_MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 class ColumnRules(Settings):
@@ -131,10 +131,10 @@ def _column(name: str, cells: list[str]) -> _Column:
     lowered = [cell.casefold() for cell in cells]
     empty = np.array([not cell for cell in cells], dtype=bool)
     there = {cell for cell in lowered if cell}
-    if there <= TRUE | FALSE and there:
-        return _Column(name, "yes/no", cells, np.array([1.0 if cell in TRUE else 0.0 for cell in lowered]), empty)
+    if there <= _TRUE | FALSE and there:
+        return _Column(name, "yes/no", cells, np.array([1.0 if cell in _TRUE else 0.0 for cell in lowered]), empty)
     values = np.array([number_in(cell) for cell in cells])
-    dates = np.array([day_in(cell) for cell in cells]) if np.isnan(values[~empty]).any() else values
+    dates = np.array([_day_in(cell) for cell in cells]) if np.isnan(values[~empty]).any() else values
     values = dates if np.isnan(dates).sum() < np.isnan(values).sum() else values
     texts = int((np.isnan(values) & ~empty).sum())
     mostly = texts > 0.5 * max(1, len(cells) - int(empty.sum()))
@@ -181,9 +181,9 @@ def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray
         if rules.text == "drop":
             return np.zeros((len(column.cells), 0)), []
         categories = sorted(set(column.cells))
-        if len(categories) > MOST_CATEGORIES:
+        if len(categories) > _MOST_CATEGORIES:
             raise DataError(
-                f"{file}: column {column.name!r} has {len(categories):,} different texts; allowed: {MOST_CATEGORIES:,} "
+                f"{file}: column {column.name!r} has {len(categories):,} different texts; allowed: {_MOST_CATEGORIES:,} "
                 f"categories. Names and free text say who somebody is: leave the column out (drop: [{column.name}])"
             )
         place = {text: number for number, text in enumerate(categories)}
@@ -196,7 +196,7 @@ def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray
     if not column.empty.any():
         return values[:, None], [name]
     values[column.empty] = 0.0  # the middle of the bounds; without bounds no other number is known without the data
-    return np.column_stack([values, column.empty.astype(float)]), [name, missing_column_name(name)]
+    return np.column_stack([values, column.empty.astype(float)]), [name, _missing_column_name(name)]
 
 
 def scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarray:
@@ -208,10 +208,10 @@ def scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) ->
     return (2.0 * cut - least - largest) / (largest - least)
 
 
-def day_in(cell: str) -> float:
+def _day_in(cell: str) -> float:
     """Days since 1970 of a date that begins as 2024-12-31, NaN where there is none."""
     try:
-        return float(datetime.date.fromisoformat(cell[:10]).toordinal() - EPOCH) if cell[4:5] == "-" else math.nan
+        return float(datetime.date.fromisoformat(cell[:10]).toordinal() - _EPOCH) if cell[4:5] == "-" else math.nan
     except ValueError:
         return math.nan
 
@@ -219,7 +219,7 @@ def day_in(cell: str) -> float:
 def own_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str] = ()) -> Columns | None:
     """Which columns [n, d] hold other numbers than 0 and 1, and so lie on a scale of their own; None where none does.
 
-    bounded: names of those that were brought to −1 … 1 already. A bag of words is left as it is: more than ``MOST_NUMBERS``
+    bounded: names of those that were brought to −1 … 1 already. A bag of words is left as it is: more than ``_MOST_NUMBERS``
     columns of numbers, of which none is negative and half of the entries or more are zero.
     """
     other = np.unique(matrix.indices[(matrix.data != 0) & (matrix.data != 1)])
@@ -227,16 +227,16 @@ def own_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str
     inside = np.array([place for place in other if names[place] in known], dtype=np.int64)
     places = np.setdiff1d(other, inside).astype(np.int64)
     entries = matrix[:, places]
-    if places.size > MOST_NUMBERS and entries.min() >= 0 and 2 * entries.nnz <= matrix.shape[0] * places.size:
+    if places.size > _MOST_NUMBERS and entries.min() >= 0 and 2 * entries.nnz <= matrix.shape[0] * places.size:
         places = places[:0]
     if not (places.size or inside.size):
         return None
     flags = {name: place for place, name in enumerate(names)}
-    empty = np.array([flags.get(missing_column_name(names[place]), -1) for place in places], dtype=np.int64)
+    empty = np.array([flags.get(_missing_column_name(names[place]), -1) for place in places], dtype=np.int64)
     return Columns(places, empty, tuple(names[place] for place in places), inside)
 
 
-def missing_column_name(name: str) -> str:
+def _missing_column_name(name: str) -> str:
     """What the column is called that says where another one is empty."""
     return f"{name} is missing"
 

@@ -16,9 +16,9 @@ from pydantic import Field
 from fedgraph.documents.settings import Settings
 
 ALIKE = 0.98  # correlation, of values or of ranks, from which on a column counts as computed from edges
-MOST_PATHS = 10**8  # paths of two edges: beyond it no triangle is counted
+_MOST_PATHS = 10**8  # paths of two edges: beyond it no triangle is counted
 STEPS = 100  # of the power iterations
-DAMPING = 0.85  # PageRank's usual
+_DAMPING = 0.85  # PageRank's usual
 
 
 class EdgeRules(Settings):
@@ -72,14 +72,14 @@ def _likeness(column: np.ndarray, values: np.ndarray) -> float:
 
 def _measures(adjacency: sp.csr_array, degrees: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     yield "degree", degrees
-    if float((degrees**2).sum()) <= MOST_PATHS:
+    if float((degrees**2).sum()) <= _MOST_PATHS:
         triangles = np.asarray((adjacency @ adjacency).multiply(adjacency).sum(axis=1)).ravel()
         yield "clustering coefficient", triangles / np.maximum(degrees * (degrees - 1), 1)
     share = sp.diags_array(1 / np.maximum(degrees, 1)) @ adjacency
     ranks = np.full(degrees.size, 1 / degrees.size)
     vector = np.full(degrees.size, 1.0)
     for _ in range(STEPS):
-        ranks = (1 - DAMPING) / degrees.size + DAMPING * (share.T @ ranks + ranks[degrees == 0].sum() / degrees.size)
+        ranks = (1 - _DAMPING) / degrees.size + _DAMPING * (share.T @ ranks + ranks[degrees == 0].sum() / degrees.size)
         vector = adjacency @ vector + vector
         vector /= np.linalg.norm(vector)
     yield "PageRank", ranks

@@ -53,13 +53,13 @@ NOTHING = {  # file → how a client says that it has none, so that a file that 
     "edges": "allowed: a line per edge; of a client without edges, a table with the head source,target and no line",
     "labels": "allowed: a line per labelled node; of a client without labels, a table with the head id,label and no line",
 }
-PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
+_PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
 
 
 class Client(Settings):
     """One client of the manifest."""
 
-    name: str = Field(min_length=1, max_length=LONGEST, pattern=PRINTABLE, description="its name in tables")
+    name: str = Field(min_length=1, max_length=LONGEST, pattern=_PRINTABLE, description="its name in tables")
     folder: str = Field("", description="its folder, relative to the federation; default its name")
 
 

@@ -28,11 +28,11 @@ from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
 NODES, EDGES, LABELS = "nodes.csv", "edges.csv", "labels.csv"
-INDICATOR = "_graph_indicator.txt"
+_INDICATOR = "_graph_indicator.txt"
 OWNER = "owner"  # a column of the labels
 KINDS = (
-    f"allowed: {NODES}, {EDGES} and {LABELS}; NAME.{NODES} and NAME.{EDGES} for each graph; *.graphml; NAME{INDICATOR} and its "
-    "like; or a folder of these for each owner"
+    f"allowed: {NODES}, {EDGES} and {LABELS}; NAME.{NODES} and NAME.{EDGES} for each graph; *.graphml; NAME{_INDICATOR} and "
+    "its like; or a folder of these for each owner"
 )
 
 
@@ -95,7 +95,7 @@ def _kind(folder: Path) -> str:
         return "tables"
     if any(folder.glob("*.graphml")):
         return "graphml"
-    if any(folder.glob(f"*{INDICATOR}")):
+    if any(folder.glob(f"*{_INDICATOR}")):
         return "tu"
     inside = (folder / LABELS).exists() and any((one / NODES).exists() for one in _folders(folder))
     return "pairs" if inside or any(folder.glob(f"*.{NODES}")) else ""
@@ -248,10 +248,10 @@ def _of_graphml(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
 
 def _of_tu(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
     """Attributes as numbers; the kind of a node as a yes/no column for each kind."""
-    several = sorted(file.name for file in raw.folder.glob(f"*{INDICATOR}"))
+    several = sorted(file.name for file in raw.folder.glob(f"*{_INDICATOR}"))
     if len(several) > 1:
         raise DataError(f"{raw.folder}: {several[0]} and {several[1]}; allowed: one collection in a folder")
-    prefix = several[0].removesuffix(INDICATOR)
+    prefix = several[0].removesuffix(_INDICATOR)
     owner = tu.graph_indicator(raw, several[0])
     count = int(owner[-1]) + 1
     ends = tu.read_arcs(raw, f"{prefix}_A.txt", owner)

@@ -12,9 +12,9 @@ import numpy as np
 from fedgraph.data.base.structure import Cleaned
 from fedgraph.errors import DataError
 
-MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat", "none"})  # as Python, NumPy and pandas write them
-DOUBTFUL_WORDS = frozenset({"unknown", "n/a", "na", "null", "missing", "not available", "?", "-", "undefined", "unlabeled"})
-MOST_FRACTIONS = 20  # distinct labels with a fraction; more than that is a number to predict, not a class
+_MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat", "none"})  # as Python, NumPy and pandas write them
+_DOUBTFUL_WORDS = frozenset({"unknown", "n/a", "na", "null", "missing", "not available", "?", "-", "undefined", "unlabeled"})
+_MOST_FRACTIONS = 20  # distinct labels with a fraction; more than that is a number to predict, not a class
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class ReadLabels:
 def read_labels(values: Iterable[object], where: str, what: str = "node") -> ReadLabels:
     """The class of each node, or of each graph.
 
-    Missing is None, NaN, pandas' NA and NaT, −1, and the texts of ``MISSING_WORDS`` (capitals do not matter). Classes are in
+    Missing is None, NaN, pandas' NA and NaT, −1, and the texts of ``_MISSING_WORDS`` (capitals do not matter). Classes are in
     the order of their values where they are whole numbers, and then in the order of their texts.
 
     Args:
@@ -51,7 +51,7 @@ def read_labels(values: Iterable[object], where: str, what: str = "node") -> Rea
     if not known:
         raise DataError(f"{where}: no {what} has a label; allowed: at least one labelled {what}")
     fractions = sum(_is_fraction(text) for text in known)
-    if fractions > MOST_FRACTIONS:
+    if fractions > _MOST_FRACTIONS:
         raise DataError(
             f"{where}: {len(known):,} different labels, {fractions:,} of them numbers with a fraction, such as {known[-1]}; "
             "allowed: classes. To predict a number is not supported: cut it into classes, for example low, middle and high"
@@ -61,7 +61,7 @@ def read_labels(values: Iterable[object], where: str, what: str = "node") -> Rea
     remarks = []
     if missing := int((numbers < 0).sum()):
         remarks.append(f"{missing:,} of {numbers.size:,} {what}s have no label (None, NaN, −1, empty)")
-    if doubtful := [text for text in known if text.casefold().strip() in DOUBTFUL_WORDS]:
+    if doubtful := [text for text in known if text.casefold().strip() in _DOUBTFUL_WORDS]:
         counted = int(np.isin(numbers, [known.index(text) for text in doubtful]).sum())
         remarks.append(
             f"the label {doubtful[0]!r} of {counted:,} {what}s counts as a class; if it means that nobody knows, leave it empty"
@@ -75,7 +75,7 @@ def label_text(value: object) -> str | None:
         value = value.decode("utf-8", "replace")
     if isinstance(value, str):
         text = value.strip()
-        return None if text.casefold() in MISSING_WORDS else text
+        return None if text.casefold() in _MISSING_WORDS else text
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, (bool, np.bool_)):

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch_geometric.data import Data
 
-LABEL_COLUMNS = ("y", "label", "labels", "class", "target")
+_LABEL_COLUMNS = ("y", "label", "labels", "class", "target")
 ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"))
-READ_OF_PYG = ("x", "edge_index", "y", "num_nodes")
+_READ_OF_PYG = ("x", "edge_index", "y", "num_nodes")
 OWNER = "owner"  # of a small graph: who holds it
 
 
@@ -90,7 +90,7 @@ def _of_pyg(data: Any, name: str) -> Given:
             f"y has shape {labels.shape}; allowed: one label per node, [n]. For several labels compare one at a time"
         )
     masks, alone = _masks_of(data, rows.shape[0])
-    unused = (*_unused_of_pyg(data, (*READ_OF_PYG, *splits.NAMES), "object"), *alone)
+    unused = (*_unused_of_pyg(data, (*_READ_OF_PYG, *splits.NAMES), "object"), *alone)
     words = labels.reshape(-1).tolist()
     return Given(name, _title(name), ends[:, 0], ends[:, 1], rows, words, unused=unused, masks=masks)
 
@@ -165,9 +165,9 @@ def _of_tables(
 ) -> Given:
     """nodes: its id is the column ``id``, else the index. edges: the columns of the ends by name, else the first two."""
     columns = [str(column) for column in nodes.columns]
-    chosen = label or next((column for column in columns if column.casefold() in LABEL_COLUMNS), None)
+    chosen = label or next((column for column in columns if column.casefold() in _LABEL_COLUMNS), None)
     if labelled and (chosen is None or chosen not in columns):
-        raise DataError(f"the table of nodes has no column {label or ' or '.join(LABEL_COLUMNS)}; found: {', '.join(columns)}")
+        raise DataError(f"the table of nodes has no column {label or ' or '.join(_LABEL_COLUMNS)}; found: {', '.join(columns)}")
     ids = [str(one) for one in (nodes["id"] if "id" in columns else nodes.index)]
     if len(set(ids)) < len(ids):
         raise DataError("two rows of the table of nodes have one id; allowed: each once")
@@ -266,7 +266,7 @@ def _small(graph: Any, where: str, label: str, unused: dict[str, None]) -> tuple
         labels = np.asarray([] if told.get("y") is None else told["y"]).reshape(-1).tolist()
         if len(labels) > 1:
             raise DataError(f"{where}: y has {len(labels)} labels; allowed: one for the graph")
-        found, more = labels[0] if labels else None, _unused_of_pyg(graph, (*READ_OF_PYG, OWNER), "objects")
+        found, more = labels[0] if labels else None, _unused_of_pyg(graph, (*_READ_OF_PYG, OWNER), "objects")
     elif isinstance(graph, nx.Graph):
         rows, ends, more = _parts_of_networkx(graph, where, ("x",))
         found, told = graph.graph.get(label), graph.graph

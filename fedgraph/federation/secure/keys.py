@@ -21,7 +21,7 @@ from fedgraph.compiled import compiled, types
 
 PUBLIC_BYTES, TAG_BYTES = 32, 16
 PRIME = 2**256 + 297
-SECRET_BYTES, SHARE_BYTES = 32, 33
+_SECRET_BYTES, SHARE_BYTES = 32, 33
 
 
 def private_key(secret: bytes) -> X25519PrivateKey:
@@ -101,7 +101,7 @@ def split_secret(secret: bytes, coefficients: Sequence[int], count: int) -> list
 
 
 @lru_cache(maxsize=4096)
-def lagrange_weights(places: tuple[int, ...]) -> list[int]:
+def _lagrange_weights(places: tuple[int, ...]) -> list[int]:
     """Lagrange's: Σ weight · share at ``places`` is the value at 0."""
     found = []
     for place in places:
@@ -120,10 +120,10 @@ def recover_secret(shares: Mapping[int, int]) -> bytes:
     >>> recover_secret(dict(zip((1, 3), (split_secret(bytes(31) + b"x", [7], 3)[i] for i in (0, 2))))) == bytes(31) + b"x"
     True
     """
-    value = sum(w * s for w, s in zip(lagrange_weights(tuple(shares)), shares.values(), strict=True)) % PRIME
-    if value >= 2 ** (8 * SECRET_BYTES):
+    value = sum(w * s for w, s in zip(_lagrange_weights(tuple(shares)), shares.values(), strict=True)) % PRIME
+    if value >= 2 ** (8 * _SECRET_BYTES):
         raise ValueError("the shares do not belong to one secret")
-    return value.to_bytes(SECRET_BYTES, "big")
+    return value.to_bytes(_SECRET_BYTES, "big")
 
 
 def field_element(data: bytes) -> int:

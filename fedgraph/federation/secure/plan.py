@@ -21,11 +21,11 @@ from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise
 from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, Rows
 from fedgraph.privacy.units import Assumption, Viewer
 
-ROUNDING_COSTS = 0.005  # of the noise
-FRACTION_BITS, PLAIN_BITS = 40, 64
+_ROUNDING_COSTS = 0.005  # of the noise
+_FRACTION_BITS, PLAIN_BITS = 40, 64
 _FAILURES = 1e-4  # of δ, for roundings that exceed their bound
 _LEAST_RESOLUTION = 4
-CARRIED_OUT = Assumption.MASKED_SECURE_AGGREGATION
+_CARRIED_OUT = Assumption.MASKED_SECURE_AGGREGATION
 
 
 def masked_plan(plan: Plan, budget: Budget, dimension: int, resolution: int | None = None) -> Plan:
@@ -51,7 +51,7 @@ def masked_plan(plan: Plan, budget: Budget, dimension: int, resolution: int | No
     made = _plain(plan, release) if isinstance(release.mechanism, Disclose) else None
     made = made or _noisy(plan, release, budget, dimension, plan.facts.cohort - colluders, resolution)
     stated = tuple(
-        CARRIED_OUT if a is Assumption.IDEAL_SECURE_AGGREGATION else a for a in plan.guarantee.protection.assumptions
+        _CARRIED_OUT if a is Assumption.IDEAL_SECURE_AGGREGATION else a for a in plan.guarantee.protection.assumptions
     )
     protection = dataclasses.replace(plan.guarantee.protection, assumptions=stated)
     return dataclasses.replace(
@@ -66,7 +66,7 @@ def masked_plan(plan: Plan, budget: Budget, dimension: int, resolution: int | No
 def _plain(plan: Plan, release: PlannedRelease) -> PlannedRelease:
     largest = 2.0 ** (PLAIN_BITS - 2) / plan.facts.sizes.num_clients  # so that the sum is below half of the modulus
     reason = release.mechanism.reason if isinstance(release.mechanism, Disclose) else ""
-    return dataclasses.replace(release, mechanism=PlainShare(2.0**-FRACTION_BITS, PLAIN_BITS, largest, reason))
+    return dataclasses.replace(release, mechanism=PlainShare(2.0**-_FRACTION_BITS, PLAIN_BITS, largest, reason))
 
 
 def _noisy(
@@ -106,12 +106,12 @@ def _noisy(
 
 
 def _resolution(dimension: int, failure: float, multiplier: float, honest: int) -> int:
-    """Steps per sensitivity: the least power of two at which rounding costs no more than ``ROUNDING_COSTS``.
+    """Steps per sensitivity: the least power of two at which rounding costs no more than ``_ROUNDING_COSTS``.
 
     Lower where a share of the noise would be larger than ``MOST_STD``, higher where it would be below two steps.
     """
     steps = _LEAST_RESOLUTION
-    while gaussian.rounded_sensitivity(steps, dimension, failure) > (1 + ROUNDING_COSTS) * steps:
+    while gaussian.rounded_sensitivity(steps, dimension, failure) > (1 + _ROUNDING_COSTS) * steps:
         steps *= 2
     while steps > _LEAST_RESOLUTION and 2 * multiplier * steps / math.sqrt(honest) > MOST_STD:
         steps //= 2

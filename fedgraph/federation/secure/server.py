@@ -32,7 +32,7 @@ def merge(
     after, receipt = server.merge(job, state, round_, sent, opened)
     if now is None:
         return after, receipt
-    down, up = wire_bytes(job, now, receipt)
+    down, up = _wire_bytes(job, now, receipt)
     return after, Receipt(receipt.round, receipt.releases, down, up, receipt.messages)
 
 
@@ -55,7 +55,7 @@ def unmasked_sums(
     return totals
 
 
-def wire_bytes(job: Job, now: protocol.Round, receipt: Receipt) -> tuple[int, int]:
+def _wire_bytes(job: Job, now: protocol.Round, receipt: Receipt) -> tuple[int, int]:
     """(down, up) of one client: keys, sealed shares, masked numbers of ``bits`` bits each, who sent, and shares."""
     k, size = len(next(iter(now.near.values()))), np.dtype(share_type(protocol.mechanism(job).bits)).itemsize
     letter = 2 * keys.SHARE_BYTES + keys.TAG_BYTES

@@ -29,7 +29,7 @@ _EDGES, _ROWS, _SIDES = nt.Array(nt.float32, 2, "C"), nt.Array(nt.float32, 3, "C
 
 
 @compiled(nt.void(_INTS, _INTS, _THREE, _TWO, _TWO, _TWO, nt.float32, _EDGES, _ROWS))
-def attend(start, column, x, source, target, kept, slope, share, out):  # type: ignore[no-untyped-def]
+def _attend(start, column, x, source, target, kept, slope, share, out):  # type: ignore[no-untyped-def]
     """share [m, heads] and out [n, heads, k], which is zero at first, are written; the rest as in ``attended``."""
     heads, width = x.shape[1], x.shape[2]
     for i in range(out.shape[0]):
@@ -52,7 +52,7 @@ def attend(start, column, x, source, target, kept, slope, share, out):  # type: 
 
 
 @compiled(nt.void(_INTS, _INTS, _THREE, _TWO, _TWO, _TWO, nt.float32, _TWO, _THREE, _ROWS, _SIDES, _SIDES))
-def attend_backwards(  # type: ignore[no-untyped-def]
+def _attend_backwards(  # type: ignore[no-untyped-def]
     start, column, x, source, target, kept, slope, share, gradient, of_x, of_source, of_target
 ):
     """Gradients of x, source and target are added to the last three; gradient: that of ``out`` [n, heads, k]."""
@@ -86,7 +86,7 @@ class _Attention(torch.autograd.Function):
         (start, column), kept, slope = fixed
         values = tuple(np.ascontiguousarray(t.detach().numpy()) for t in (x, source, target, kept))
         share, out = np.empty_like(values[3]), np.zeros_like(values[0])
-        attend(start, column, *values, np.float32(slope), share, out)
+        _attend(start, column, *values, np.float32(slope), share, out)
         context.known = (start, column, *values, np.float32(slope), share)
         return torch.from_numpy(out)
 
@@ -94,7 +94,7 @@ class _Attention(torch.autograd.Function):
     def backward(context: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
         known = context.known
         found = tuple(np.zeros_like(values) for values in known[2:5])
-        attend_backwards(*known, np.ascontiguousarray(gradients[0].numpy()), *found)
+        _attend_backwards(*known, np.ascontiguousarray(gradients[0].numpy()), *found)
         return (*(torch.from_numpy(f) for f in found), None, None, None)
 
 

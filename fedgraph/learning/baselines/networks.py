@@ -109,7 +109,7 @@ def _with_values(matrix: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     )
 
 
-NUM_HOPS = 10  # of appnp and gprgnn, as published
+_NUM_HOPS = 10  # of appnp and gprgnn, as published
 
 
 class Network(nn.Module):
@@ -149,8 +149,8 @@ class _Spread(nn.Module):
     def __init__(self, shape: Shape, learnt: bool, alpha: float = 0.1) -> None:
         super().__init__()
         self.mlp = _mlp(shape)
-        gamma = alpha * (1 - alpha) ** torch.arange(NUM_HOPS + 1, dtype=torch.float32)
-        gamma[-1] = (1 - alpha) ** NUM_HOPS
+        gamma = alpha * (1 - alpha) ** torch.arange(_NUM_HOPS + 1, dtype=torch.float32)
+        gamma[-1] = (1 - alpha) ** _NUM_HOPS
         self.gamma = nn.Parameter(gamma, requires_grad=learnt)
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:

@@ -46,7 +46,7 @@ _FEATURES, _PI = (_INTS, _INTS, _SINGLES), (_INTS, _INTS, _SINGLES)
 
 
 @compiled(nt.void(*_FEATURES, _INTS, _INTS, _INTS, _DOUBLE))
-def gram_matrices(x_start, x_column, x_value, start, node, gram_start, gram):  # type: ignore[no-untyped-def]
+def _gram_matrices(x_start, x_column, x_value, start, node, gram_start, gram):  # type: ignore[no-untyped-def]
     """gram[gram_start[i] + k·K + l] = ⟨x_k, x_l⟩ + 1 for the K nodes of each row i, by merging sorted columns."""
     for row in range(start.size - 1):
         first, count = start[row], start[row + 1] - start[row]
@@ -156,7 +156,7 @@ def _row_norm(start, node, weight, row, slot, pre, gram_start, gram, mass, mean,
 
 
 @compiled(nt.void(*_FEATURES, *_PI, _INTS, _INTS, _DOUBLES, _INTS, _SINGLES, nt.int64, nt.int64, nt.float64, _DOUBLE))
-def gradient_sum(  # type: ignore[no-untyped-def]
+def _gradient_sum(  # type: ignore[no-untyped-def]
     x_start, x_column, x_value, start, node, weight, labels, gram_start, gram, batch, vector, hidden, classes, clip, out
 ):
     """Add the clipped gradients of the rows in ``batch`` to ``out`` (zeros on entry)."""
@@ -242,7 +242,7 @@ def aggregated_rows(features: sp.csr_array, rows: sp.csr_array, labels: np.ndarr
     gram = None
     if clipped:
         gram = np.zeros(start[-1])
-        gram_matrices(*x, pi.start, pi.column, start, gram)
+        _gram_matrices(*x, pi.start, pi.column, start, gram)
     return AggregatedRows(x, features.shape[1], pi, labels.astype(np.int64), start, gram)
 
 
@@ -263,7 +263,7 @@ def clipped_gradient_sum(
     out = np.zeros(layout.num_parameters)
     dtype, share = room(max(rows.num_rows, rows.features.start.size - 1), SPREAD)
     limit = np.inf if clip is None else float(clip) * share
-    gradient_sum(
+    _gradient_sum(
         *rows.features,
         *rows.rows,
         *(rows.labels, rows.gram_start, gram, np.ascontiguousarray(batch, np.int64)),

@@ -32,7 +32,7 @@ from fedgraph.types import Graph
 
 Norm = Literal["batch", "rows", "none"]
 MOMENTUM = 0.1  # of the running statistics, as torch's
-VARIANCE = 1e-5  # added to a variance
+_VARIANCE = 1e-5  # added to a variance
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _normed(rows: torch.Tensor, norms: Iterator[torch.Tensor] | None, seen: list
     if seen is not None and len(rows) > 1:
         mean, variance = rows.mean(dim=0), rows.var(dim=0, unbiased=False)
         seen.append(torch.stack([mean, variance * len(rows) / (len(rows) - 1)]).detach())
-    found: torch.Tensor = (rows - mean) * torch.rsqrt(variance + VARIANCE) * scale + shift
+    found: torch.Tensor = (rows - mean) * torch.rsqrt(variance + _VARIANCE) * scale + shift
     return found
 
 

@@ -1,6 +1,6 @@
 """Networks that are trained on public data or on released values, so no private data are read here.
 
-``fit_network`` is full-batch Adam on the mean cross-entropy of the labelled rows. ``out_of_fold`` gives each labelled
+``_fit_network`` is full-batch Adam on the mean cross-entropy of the labelled rows. ``_out_of_fold`` gives each labelled
 row the scores of networks that did not see its label: a network that is fed its own training scores learns to
 trust them and to ignore the neighbours; out-of-fold scores are as good as those of an unseen row.
 """
@@ -33,7 +33,7 @@ class Fitting:
     decay: float
 
 
-def fit_network(layout: Layout, x: Rows, labels: np.ndarray, how: Fitting, rng: np.random.Generator) -> np.ndarray:
+def _fit_network(layout: Layout, x: Rows, labels: np.ndarray, how: Fitting, rng: np.random.Generator) -> np.ndarray:
     """Parameters of ``layout`` trained on the rows with a label ≥ 0; flat float32 [num_parameters].
 
     labels: int64 [n]. Without a labelled row the initial parameters come back.
@@ -50,7 +50,7 @@ def fit_network(layout: Layout, x: Rows, labels: np.ndarray, how: Fitting, rng: 
     return adam(on_device(start), gradient, how.epochs, how.rate, how.decay).cpu().numpy()
 
 
-def out_of_fold(
+def _out_of_fold(
     layout: Layout, x: Rows, labels: np.ndarray, how: Fitting, scores: np.ndarray, folds: int, rng: np.random.Generator
 ) -> np.ndarray:
     """``scores`` [n, c] with every labelled row replaced by what a network trained on the other folds says of it."""
@@ -58,7 +58,7 @@ def out_of_fold(
     out = scores.copy()
     for number in range(folds):
         left_out = (fold == number) & (labels >= 0)
-        found = logits(layout, fit_network(layout, x, np.where(left_out, -1, labels), how, rng), x)
+        found = logits(layout, _fit_network(layout, x, np.where(left_out, -1, labels), how, rng), x)
         out[left_out] = found[left_out]
     return out
 
@@ -134,12 +134,12 @@ def _encode(public: Graph, encoder: Encoder, rng: np.random.Generator) -> Encode
         own = unit_length(gap_networks.encoded(parameters, public, encoder.hidden))
         return Encoded(own, own, parameters)
     x, layout = FeatureMatrix(rows), Layout((public.num_features, encoder.hidden, public.num_classes))
-    vector = fit_network(layout, x, public.labels, encoder.how, rng)
+    vector = _fit_network(layout, x, public.labels, encoder.how, rng)
     if encoder.output == "hidden":
         hidden = hidden_units(layout, vector, x)
         return Encoded(unit_length(hidden), hidden, vector)
     scores = logits(layout, vector, x)
-    own = out_of_fold(layout, x, public.labels, encoder.how, scores, encoder.folds, rng) if encoder.folds > 1 else scores
+    own = _out_of_fold(layout, x, public.labels, encoder.how, scores, encoder.folds, rng) if encoder.folds > 1 else scores
     return Encoded(centred_probabilities(own), centred_probabilities(scores), vector)
 
 
@@ -205,7 +205,7 @@ def _classifier(
 ) -> Chosen:
     x = _joined(inputs, depth)
     layout = Layout((x.forward.shape[1], *widths))
-    return Chosen(layout, fit_network(layout, x, labels, how, rng), depth)
+    return Chosen(layout, _fit_network(layout, x, labels, how, rng), depth)
 
 
 def _joined(inputs: Sequence[np.ndarray], depth: int) -> DenseMatrix:

@@ -67,7 +67,7 @@ def is_sure(coupling: np.ndarray, errors: np.ndarray) -> bool:
     return bool(away @ away > away.size + SURE * np.sqrt(2 * away.size))
 
 
-def scaled_to(coupling: np.ndarray, limit: float) -> np.ndarray:
+def _scaled_to(coupling: np.ndarray, limit: float) -> np.ndarray:
     """``coupling`` [c, c], scaled down until its largest entry per row is at most ``limit`` on average over rows."""
     strength = float(coupling.max(axis=1).mean())
     return coupling * min(1.0, limit / max(strength, 1e-12))
@@ -86,7 +86,7 @@ def coupled_field(
     spread = own
     for _ in range(passes):
         coupling, errors = class_agreement(own, spread, adjacency)
-        along = [(scaled_to(coupling, limit), adjacency)] if is_sure(coupling, errors) else []
+        along = [(_scaled_to(coupling, limit), adjacency)] if is_sure(coupling, errors) else []
         spread = mean_field(scores, [*along, *terms], 2)
     return np.asarray(spread)
 

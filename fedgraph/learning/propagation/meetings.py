@@ -75,7 +75,7 @@ LEAST, MOST = 0.05, 50.0  # of an affinity: no single vote is surer than this
 SURE = 2.0  # standard deviations of noise that an estimate must be away from chance before it is believed
 FREE = 0.15  # share of a class that is taken to be unmatched at least, when a matching number is read as a number of edges
 CROWDED_SHARE = 0.2  # error of a share of like edges, per sixth power of the share of matched nodes (on 15 graphs: 0.02 to 0.2)
-CROWDED = 7.0  # error of such a reading, over itself, per cubed share of matched nodes: hubs take what others would have had
+_CROWDED = 7.0  # error of such a reading, over itself, per cubed share of matched nodes: hubs take what others would have had
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ def _edges(matched: np.ndarray, std: float, most: np.ndarray, rates: tuple[float
     free = np.clip(1 - matched / most, FREE, 2)
     scale = 2 / np.array(rates)[:, None]  # the sides keep half of the edges
     edges, variance = -most * np.log(free) * scale, ((std / free) ** 2 + np.maximum(matched, 1) / free) * scale**2
-    weights = 1 / (variance + (CROWDED * (1 - free) ** 3 * edges) ** 2).sum(axis=1, keepdims=True)
+    weights = 1 / (variance + (_CROWDED * (1 - free) ** 3 * edges) ** 2).sum(axis=1, keepdims=True)
     weights = weights / weights.sum()
     return (weights * edges).sum(axis=0), (weights**2 * variance).sum(axis=0)
 
@@ -204,11 +204,11 @@ def votes(adjacency: sp.csr_array, named: np.ndarray, reading: Reading, by: Answ
     answered = np.asarray(named.any(axis=1), dtype=np.float64)
     truth, chance = named @ reading.neighbours().T, (named @ reading.shares[:, None])
     said = answered[:, None] * np.log((b + (a - b) * truth) / (b + (a - b) * chance))
-    shared = design_effect(np.asarray(adjacency @ answered), by, correlation)
+    shared = _design_effect(np.asarray(adjacency @ answered), by, correlation)
     return np.asarray((adjacency @ said) / shared[:, None])
 
 
-def design_effect(heard: np.ndarray, by: Answering, correlation: float) -> np.ndarray:
+def _design_effect(heard: np.ndarray, by: Answering, correlation: float) -> np.ndarray:
     return np.asarray(1 + correlation * by.clarity**2 * np.maximum(heard - 1, 0))
 
 
@@ -221,4 +221,4 @@ def information(reading: Reading, by: Answering, correlation: float) -> float:
     truth = reading.neighbours()
     apart = [0.5 * np.abs(truth[y] - truth[z]).sum() for y in range(c) for z in range(c) if y != z]
     each = 2 * k * (c - k) / (c * (c - 1)) * ((a - b) * float(np.mean(apart))) ** 2
-    return each * reading.degree / float(design_effect(np.array(reading.degree), by, correlation))
+    return each * reading.degree / float(_design_effect(np.array(reading.degree), by, correlation))

@@ -30,7 +30,7 @@ PATH = "columns"
 ROUNDS = 4  # each narrows a bracket 16 times: people born in two years become different after the third
 SHARE = 0.05  # of μ²
 MOST_APART = 64  # columns that are counted one by one; more are the numbers of an embedding, which share one scale
-BLURRED = 0.15  # error of a rank, in people over all people, from which the plan advises to give bounds
+_BLURRED = 0.15  # error of a rank, in people over all people, from which the plan advises to give bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def _with(made: Plan, facts: PublicFacts, columns: Columns, multiplier: float | 
         said = (
             f"Nobody gave bounds for {names}: their numbers became ranks, estimated from noisy counts with {100 * SHARE:.0f} % "
             f"of the budget (of μ²), each wrong by about {100 * error:.1f} places in 100.",
-            *((f"So blurred ranks say little: give bounds for {names}.",) if error > BLURRED else ()),
+            *((f"So blurred ranks say little: give bounds for {names}.",) if error > _BLURRED else ()),
         )
     release = PlannedRelease(PATH, bound, mechanism, event, range(ROUNDS))
     schedule = replace(made.schedule, releases=(*made.schedule.releases, release))

@@ -38,12 +38,12 @@ from fedgraph.privacy.units import Assumption, Relation
 from fedgraph.types import Graph, Subgraph
 
 COIN = 0  # names the public coins that cut neighbourhoods
-CLAIMED = (
+_CLAIMED = (
     "Under cap: promised neighbourhoods are cut to D = {degree}, and one node is priced as changing D rows of a hop. That is "
     "true only where no node has more than D neighbours: beyond D a removed node frees slots that others refill, which "
     "changes further rows. Where the data break the promise the provable ε is ∞."
 )
-PROVEN = (
+_PROVEN = (
     "{rule}: one node changes a hop by at most Δ = {delta:.4g} at a client of {nodes} nodes, in every graph{limit}; plain sums "
     "would need {plain:.4g}."
 )
@@ -125,14 +125,14 @@ def edge_weights(adjacency: sp.csr_array, cap: DegreeCap) -> sp.csr_array:
     return weighted(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
 
 
-def caps_of(params: CapSettings, facts: PublicFacts, budget: Budget) -> Caps:
+def _caps_of(params: CapSettings, facts: PublicFacts, budget: Budget) -> Caps:
     """The rule that ``params.cap`` asks for, from public sizes."""
     published = budget.private and budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if published else "log"
     if not params.hops:
         return Caps((), 1, None, (), ())
     if kind == "promised":
-        note = CLAIMED.format(degree=params.degree)
+        note = _CLAIMED.format(degree=params.degree)
         return Caps((), params.degree, None, (Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED), (note,))
     limit = params.limit
     caps = tuple(
@@ -143,7 +143,7 @@ def caps_of(params: CapSettings, facts: PublicFacts, budget: Budget) -> Caps:
     )  # fmt: skip
     largest = max(caps, key=lambda cap: cap.num_nodes)
     falling = f"Log cap (edges weigh 1 up to degree {largest.knee}, 0 from {largest.silent} on)"
-    note = PROVEN.format(
+    note = _PROVEN.format(
         rule="Plain sums" if largest.silent is None else falling,
         delta=largest.sensitivity_l2(params.protects.replaces),
         nodes=largest.num_nodes,
@@ -266,7 +266,7 @@ def plan_capped_hops(
     """
     require_test_graph(method, facts)
     relation, total = params.protects, sum(map(len, gradients.values()))
-    capped = caps_of(params, facts, budget)
+    capped = _caps_of(params, facts, budget)
     noise = _noise(params, facts, budget, capped, total)
     clipped = ClippedSum(params.clip, facts.sizes.num_nodes, kernel)
     releases = [PlannedRelease(path, clipped, *noise.gradient, rounds) for path, rounds in gradients.items() if len(rounds)]

@@ -33,7 +33,7 @@ from fedgraph.privacy.events import (
 
 FREE = ("random", "features")  # kinds without a private choice
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)  # of the budget for choosing neighbours, as in the paper's Figures 2 to 6
-MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is called too small
+_MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is called too small
 
 
 @dataclass(frozen=True)
@@ -159,13 +159,13 @@ def published_noise(sizes: Sizes, epsilon: float, delta: float, split: float) ->
         kept = sizes.values_share if sizes.kind == "em1" else 0.0
         choice = 1 / published.em_base(each * (1 - kept), sizes.top, each_delta)
         values = sizes.top / (each * kept) if kept else 0.0
-    floor = published.sgd_epsilon(MOST_SGD_NOISE, sizes.rate, sizes.steps, half_delta)
+    floor = published.sgd_epsilon(_MOST_SGD_NOISE, sizes.rate, sizes.steps, half_delta)
     if (1 - split) * inner <= floor:
         note = (
             f"the published accountant never says less than ε_sgd = {floor:.3g} (orders below 64), {(1 - split) * inner:.3g} "
-            f"was asked for: noise multiplier {MOST_SGD_NOISE:g} is used"
+            f"was asked for: noise multiplier {_MOST_SGD_NOISE:g} is used"
         )
-        return Noise(choice, values, MOST_SGD_NOISE, (note,))
+        return Noise(choice, values, _MOST_SGD_NOISE, (note,))
     return Noise(choice, values, _sgd_multiplier((1 - split) * inner, sizes.rate, sizes.steps, half_delta))
 
 

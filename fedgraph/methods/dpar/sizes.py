@@ -64,7 +64,7 @@ class Params(Settings):
 
 
 IN_CLEAR = Disclose("no noise was asked for")
-LEAST_SAMPLE = 210  # nodes: 9 % of Cora-ML, the paper's smallest sample
+_LEAST_SAMPLE = 210  # nodes: 9 % of Cora-ML, the paper's smallest sample
 MISSED_SHARE = 1e-3  # part of δ spent on "more sources were sampled than the noise covers"
 
 
@@ -81,7 +81,7 @@ def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
     """From public counts alone. Raises ``ScenarioError`` where K exceeds the candidates or q' is no share."""
     central = facts.sizes.num_clients == 1
     if params.sampled == "auto":
-        sampled = min(1.0, max(0.09, LEAST_SAMPLE / facts.sizes.num_nodes)) if central else 1.0
+        sampled = min(1.0, max(0.09, _LEAST_SAMPLE / facts.sizes.num_nodes)) if central else 1.0
     else:
         sampled = float(params.sampled)
     if not 0 < sampled <= 1:

@@ -51,7 +51,7 @@ REFERENCE = """@inproceedings{abadi2016deep,
   booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2016}}"""
 
 MOST_HEARD = 4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
-SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
+_SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
 
 
@@ -132,7 +132,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     params, basis = plan.params, plan.made.basis
     scores = logits(plan.made.layout, state.memory.average, _inputs(plan, graph))
     if plan.made.pairs is not None:
-        scores = SHARPER * scores
+        scores = _SHARPER * scores
     if plan.facts.public.name != "test-graph":
         return np.asarray(softmax(scores, axis=1))
     if params.spread == "pagerank":

@@ -16,7 +16,7 @@ from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph
 
 NODES = 3.0  # s is at most this many times the number of nodes: beyond it, sampling limits the accuracy more than noise
-FAINT = 768.0  # s below which curvature is damped twice as much
+_FAINT = 768.0  # s below which curvature is damped twice as much
 FEW = 8.0  # words in a mean public row below which pairs of them are too few to say more
 PAIRS = 2.5  # s per public row from which pairs of words are worth their noise
 FITS = 1 << 27  # numbers in the rows of all nodes, seen through pairs, up to which pairs are used by default (half a gigabyte)
@@ -112,13 +112,13 @@ def learner(params: Params, facts: PublicFacts, strength: float, private: bool) 
     curvature = None
     if newton and public is not None and basis is not None:
         rows = coordinates(public.features, basis) if pairs is None else pairs.rows(public.features)
-        damping = (60 if pairs is None and strength >= FAINT else 120) / math.sqrt(facts.num_train * strength)
+        damping = (60 if pairs is None and strength >= _FAINT else 120) / math.sqrt(facts.num_train * strength)
         curvature = public_curvature(rows, layout.bias_scale, damping)
     steps, rate, clip = _descent(strength, private, newton, logistic, nothing_public=facts.public.graph is None)
     clip = params.clip if params.clip != "auto" else clip
     steps = params.steps if params.steps != "auto" else steps
     rate = params.learning_rate if params.learning_rate != "auto" else rate
-    likeness = params.likeness if params.likeness != "auto" else 0.5 if strength >= FAINT else 1.0
+    likeness = params.likeness if params.likeness != "auto" else 0.5 if strength >= _FAINT else 1.0
     return Made(layout, basis, pairs, curvature, clip, steps, rate, likeness)
 
 

@@ -85,9 +85,9 @@ class Made:
     same_nodes: bool
 
 
-GRADIENT_NORM = 1e-9  # of an accepted minimiser
+_GRADIENT_NORM = 1e-9  # of an accepted minimiser
 IN_CLEAR = Unprotected("the minimiser without noise")
-LEAST_REGULARISER = 0.02  # of "auto"
+_LEAST_REGULARISER = 0.02  # of "auto"
 
 
 def perturbed_minimiser(
@@ -111,8 +111,8 @@ def perturbed_minimiser(
             per_end=facts.membership.cut_edges_shared,
         )
         noise = _gaussian(params, given) if params.noise == "gaussian" else _gamma(params, given)
-    problem = LinearObjective(Loss(params.loss, c, params.width), labels, noise.regulariser, GRADIENT_NORM, params.scale)
-    mechanism = perturbing.ObjectivePerturbation(c, noise.rate, GRADIENT_NORM, noise.output_std, problem, weight, noise.std)
+    problem = LinearObjective(Loss(params.loss, c, params.width), labels, noise.regulariser, _GRADIENT_NORM, params.scale)
+    mechanism = perturbing.ObjectivePerturbation(c, noise.rate, _GRADIENT_NORM, noise.output_std, problem, weight, noise.std)
     return PlannedRelease("theta", perturbing.UnitRows(labels.size, d), mechanism, noise.event, range(1), client=client)
 
 
@@ -129,17 +129,17 @@ class Noise:
 
 def _regulariser(params: Params, least: float) -> float:
     """Λ: as given, or ten times the value that it must exceed."""
-    return max(LEAST_REGULARISER, 10 * least) if params.regulariser == "auto" else params.regulariser
+    return max(_LEAST_REGULARISER, 10 * least) if params.regulariser == "auto" else params.regulariser
 
 
 def _gaussian(params: Params, given: gaussian_objective.Situation) -> Noise:
     regulariser = _regulariser(params, gaussian_objective.least_regulariser(given))
-    found = gaussian_objective.calibrated(given, regulariser, GRADIENT_NORM)
+    found = gaussian_objective.calibrated(given, regulariser, _GRADIENT_NORM)
     return Noise(found.regulariser, std=found.noise_std, output_std=found.output_std, event=found.event)
 
 
 def _gamma(params: Params, given: claim.Situation) -> Noise:
-    found = perturbing.calibrated(given, _regulariser(params, perturbing.least_regulariser(given)), GRADIENT_NORM)
+    found = perturbing.calibrated(given, _regulariser(params, perturbing.least_regulariser(given)), _GRADIENT_NORM)
     return Noise(found.regulariser, found.rate, output_std=found.output_std, event=found.event)
 
 

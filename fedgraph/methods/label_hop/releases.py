@@ -63,13 +63,13 @@ class Params(Settings):
 
 
 LABELS, MOST_FOR_LABELS = 0.7, 2.5  # of ε; beyond, answers are true anyway
-LEAST_FOR_CLASSES = 3.0  # ε below which two numbers say how classes meet, and not one for each pair
-LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which it is two numbers as well
-PRECISE, PRECISE_PER_CLASS = 80.0, 30.0  # nodes (per class) for each standard deviation of a matching number
-MOST_SHARE, MOST_SHARE_BY_CLASS, LEAST_SHARE = 0.2, 0.15, 0.02
-STEEPER = 2  # of the alternative with labels, how much faster its noise grows than that of rows where both must add some
+_LEAST_FOR_CLASSES = 3.0  # ε below which two numbers say how classes meet, and not one for each pair
+_LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which it is two numbers as well
+_PRECISE, PRECISE_PER_CLASS = 80.0, 30.0  # nodes (per class) for each standard deviation of a matching number
+_MOST_SHARE, _MOST_SHARE_BY_CLASS, LEAST_SHARE = 0.2, 0.15, 0.02
+_STEEPER = 2  # of the alternative with labels, how much faster its noise grows than that of rows where both must add some
 ENOUGH = 4.5  # information of a node's neighbours (``meetings.information``) that is worth most of the rows' budget
-SATURATED, DENSE, SOME = 2.0, 8.0, 0.4  # s per feature from which rows lose little, neighbours, and their information
+_SATURATED, _DENSE, SOME = 2.0, 8.0, 0.4  # s per feature from which rows lose little, neighbours, and their information
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,10 @@ def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
     if free:
 
         def either(x: float) -> Event:
-            return Composed((test, OneOf((spent(Gaussian(with_labels * x**STEEPER)), Gaussian(without * x)))))
+            return Composed((test, OneOf((spent(Gaussian(with_labels * x**_STEEPER)), Gaussian(without * x)))))
 
         more = max(1.0, calibrated(either))
-        with_labels, without = with_labels * more**STEEPER, without * more
+        with_labels, without = with_labels * more**_STEEPER, without * more
 
     def training(noise: float) -> Training:
         return _training(params, noise, facts.num_train * min(3.0, 1 / noise / weakened))
@@ -155,8 +155,8 @@ def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
 def answers_worth_it(parts: Split, facts: PublicFacts, reading: Reading, by: Answering, correlation: float) -> bool:
     """Whether answers are worth their ε: neighbours tell much, or rows gain little from more and dense neighbours tell some."""
     told = information(reading, by, correlation)
-    rows_lose_little = parts.strength / facts.sizes.num_features >= SATURATED
-    return told >= ENOUGH or (rows_lose_little and reading.degree >= DENSE and told >= SOME)
+    rows_lose_little = parts.strength / facts.sizes.num_features >= _SATURATED
+    return told >= ENOUGH or (rows_lose_little and reading.degree >= _DENSE and told >= SOME)
 
 
 def answering(labels: float, classes: int, replaces: bool) -> Answering:
@@ -179,7 +179,7 @@ def _by_class(facts: PublicFacts, params: Params, epsilon: float, labels: float,
     """Whether ε and the nodes per class suffice to measure each pair of classes (of two classes: always)."""
     c = facts.sizes.num_classes
     clarity = answering(labels, c, params.protects.replaces).clarity
-    return c == 2 or (epsilon >= LEAST_FOR_CLASSES and strength / c * clarity**2 >= LEAST_SIGNAL)
+    return c == 2 or (epsilon >= _LEAST_FOR_CLASSES and strength / c * clarity**2 >= _LEAST_SIGNAL)
 
 
 def _share(params: Params, facts: PublicFacts, total: float, by_class: bool) -> float:
@@ -187,8 +187,8 @@ def _share(params: Params, facts: PublicFacts, total: float, by_class: bool) -> 
     if params.meeting_share != "auto":
         return params.meeting_share
     counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, by_class)
-    wanted = total * counted.change(params.protects) * (PRECISE_PER_CLASS * counted.num_classes if by_class else PRECISE)
-    return min(max((wanted / facts.num_train) ** 2, LEAST_SHARE), MOST_SHARE_BY_CLASS if by_class else MOST_SHARE)
+    wanted = total * counted.change(params.protects) * (PRECISE_PER_CLASS * counted.num_classes if by_class else _PRECISE)
+    return min(max((wanted / facts.num_train) ** 2, LEAST_SHARE), _MOST_SHARE_BY_CLASS if by_class else _MOST_SHARE)
 
 
 def _training(params: Params, noise: float, strength: float) -> Training:

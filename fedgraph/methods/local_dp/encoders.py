@@ -96,7 +96,7 @@ def histogram(labels: np.ndarray, width: int) -> np.ndarray:
 Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none"]
 Rule = Literal["epsilon", "1/n"]
 
-NO_ENCODING = Disclose("no encoding: the embedding itself")
+_NO_ENCODING = Disclose("no encoding: the embedding itself")
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Encoding:
     def of_graph(self, num_nodes: int) -> tuple[Mechanism, Event]:
         """One graph's mechanism, and what it costs the protected unit."""
         if self.encoder == "none" or math.isinf(self.epsilon):
-            return NO_ENCODING, Unprotected("the embedding is sent without encoding")
+            return _NO_ENCODING, Unprotected("the embedding is sent without encoding")
         epsilon = self.epsilon_of(num_nodes)
         if self.encoder == "gaussian-as-coded":
             return GaussianNoise(epsilon), released_code_event(epsilon, num_nodes, self.width, self.softmax)

@@ -31,7 +31,7 @@ ENCODING = (  # no update needs these
 )
 
 
-OwnEpsilon = Annotated[float, Field(gt=0)]
+_OwnEpsilon = Annotated[float, Field(gt=0)]
 
 
 class Params(EmbedderSettings):
@@ -97,7 +97,7 @@ class Params(EmbedderSettings):
     pooled_by: PooledBy = Field("gaussian", description="mechanism of mean and labels: gaussian, multi-bit or response")
     encoder: Encoder = Field("multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none")
     epsilon_rule: Rule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
-    client_epsilons: dict[int, OwnEpsilon] | None = Field(
+    client_epsilons: dict[int, _OwnEpsilon] | None = Field(
         None, description="stricter ε of clients' own, at most the row's, by the client's number (from 0)"
     )
     bits_per_row: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(

@@ -217,13 +217,13 @@ def next_model(
     """What is broadcast after a round in clear; with momentum at clients (MFL) also their velocity, averaged alike."""
     size = model["parameters"].size
     if not plan.params.client_momentum:
-        return {"parameters": merged_parameters(plan, model["parameters"], training, changes, where)}
+        return {"parameters": _merged_parameters(plan, model["parameters"], training, changes, where)}
     both = {client: np.concatenate([where[client], size + where[client]]) for client in training}
-    after = merged_parameters(plan, np.concatenate([model["parameters"], model["velocity"]]), training, changes, both)
+    after = _merged_parameters(plan, np.concatenate([model["parameters"], model["velocity"]]), training, changes, both)
     return {"parameters": after[:size], "velocity": after[size:]}
 
 
-def merged_parameters(
+def _merged_parameters(
     plan: Planned, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
 ) -> np.ndarray:
     """The parameters after a round: FedAvg's weighted average over those who trained, or a robust mean in its place.

@@ -41,8 +41,8 @@ from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import Bound, ClippedSum, L2Ball, Unbounded
 
-UPDATE = Disclose("plain FedAvg: the change of the parameters")
-VOCABULARY = Disclose("plain FedAvg: which features the client's nodes have (the sparsity of its update)")
+_UPDATE = Disclose("plain FedAvg: the change of the parameters")
+_VOCABULARY = Disclose("plain FedAvg: which features the client's nodes have (the sparsity of its update)")
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,14 @@ def in_clear(table: Attendance) -> list[PlannedRelease]:
     event = Unprotected("FedAvg updates are sent in clear")
     if table.everyone:
         return [
-            PlannedRelease("vocabulary", Unbounded(), VOCABULARY, event, range(1)),
-            PlannedRelease("model", Unbounded(), UPDATE, event, range(len(table.training))),
+            PlannedRelease("vocabulary", Unbounded(), _VOCABULARY, event, range(1)),
+            PlannedRelease("model", Unbounded(), _UPDATE, event, range(len(table.training))),
         ]
     found = []
     for client, own in enumerate(table.trains):
         if own:
-            found.append(PlannedRelease("vocabulary", Unbounded(), VOCABULARY, event, own[:1], client=client))
-            found.append(PlannedRelease("model", Unbounded(), UPDATE, event, own, client=client))
+            found.append(PlannedRelease("vocabulary", Unbounded(), _VOCABULARY, event, own[:1], client=client))
+            found.append(PlannedRelease("model", Unbounded(), _UPDATE, event, own, client=client))
     return found
 
 
@@ -110,10 +110,12 @@ Training = Literal["fedavg", "dp_fedavg", "dp_sgd", "public", "none"]
 Seen = Literal["sum", "each"]
 Unit = Literal["node", "graph"]
 
-CLIPPED_ONLY = Disclose("clipped, but no noise was asked for")
+_CLIPPED_ONLY = Disclose("clipped, but no noise was asked for")
 NO_NOISE = Unprotected("updates are sent without noise")
 
-KERNEL = "fedgraph.methods.local_dp.training.clipped_gradients"  # clips each graph's gradient (it imports this file's settings)
+_KERNEL = (
+    "fedgraph.methods.local_dp.training.clipped_gradients"  # clips each graph's gradient (it imports this file's settings)
+)
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def protected(
     least = min(len(who) for who in table.training)
     if seen == "sum" and least < 2:
         raise PrivacyError(f"updates: sum hides a client among the others of a round; some round has {least} client(s)")
-    mechanism: Mechanism = CLIPPED_ONLY
+    mechanism: Mechanism = _CLIPPED_ONLY
     event: Event = NO_NOISE
     if math.isfinite(given.training):
         multiplier = (
@@ -174,6 +176,6 @@ def protected(
     for client, own in enumerate(table.trains):
         if own:
             graphs = len(facts.sizes.graphs[client]) if facts.sizes.graphs else 1
-            bound: Bound = ClippedSum(clip, graphs, KERNEL) if training == "dp_sgd" else L2Ball(clip)
+            bound: Bound = ClippedSum(clip, graphs, _KERNEL) if training == "dp_sgd" else L2Ball(clip)
             found.append(PlannedRelease("model", bound, mechanism, event, own, client=client))
     return found, least if seen == "sum" else 0

@@ -72,7 +72,7 @@ GRID = (
     Candidate("gcn-jk", 64, 0.5, 0.2, 0.01, 1e-5),
     Candidate("gat", 64, 0.5, 0.5, 0.01, 5e-4),
 )
-HEARING = Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, hears=True)  # where nodes ask, and neighbours' labels are known
+_HEARING = Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, hears=True)  # where nodes ask, and neighbours' labels are known
 
 
 class Params(Settings):
@@ -157,7 +157,7 @@ class Params(Settings):
         """What is trained, in order. asking: nodes ask, so that the ceiling may read the labels of their neighbours."""
         columns = self.features == "columns"
         if self.model == CEILING:
-            grid = (*GRID, HEARING) if asking else GRID
+            grid = (*GRID, _HEARING) if asking else GRID
             return tuple(replace(c, columns=columns) for c in grid if not self.among or c.model in self.among)
         sizes = (self.hidden, self.dropout, self.input_dropout)
         own = Candidate(self.model, *sizes, self.learning_rate, self.weight_decay, columns=columns)

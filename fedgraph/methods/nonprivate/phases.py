@@ -23,8 +23,8 @@ from fedgraph.methods.nonprivate.choice import Best, Tried
 from fedgraph.methods.nonprivate.params import FEW, Params, Planned
 from fedgraph.types import Graph
 
-SECOND, TAU = 0.99, 1e-3  # β₂ and τ of the server's step
-PROBATION, FAR = 100, 2.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
+_SECOND, TAU = 0.99, 1e-3  # β₂ and τ of the server's step
+_PROBATION, FAR = 100, 2.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ def merged(plan: Planned, state: State[Training], inbox: Inbox) -> State[Trainin
         best = Best(place.candidate, right / count, loss / count, done, old, _least(plan, count))
         training = _noted(training, best, total[at + 1 : at + 4])
     limit = training.members[training.fitted].updates if place.refits else plan.params.rounds
-    hopeless = count > 0 and place.steps >= PROBATION and not place.fold and _is_behind(training, count)
+    hopeless = count > 0 and place.steps >= _PROBATION and not place.fold and _is_behind(training, count)
     if done + 1 < limit and training.waited < plan.params.patience and not hopeless:
         after = replace(place, steps=place.steps + plan.params.local_epochs)
         return State(after.broadcast(stepped, moments), training)
@@ -195,9 +195,9 @@ def server_step(params: Params, old: np.ndarray, mean: np.ndarray, before: Momen
     first = params.server_momentum * first + (1 - params.server_momentum) * move
     square = move**2
     if params.server == "fedadam":
-        second = SECOND * second + (1 - SECOND) * square
+        second = _SECOND * second + (1 - _SECOND) * square
     else:
-        second = second - (1 - SECOND) * square * np.sign(second - square)
+        second = second - (1 - _SECOND) * square * np.sign(second - square)
     new = old + params.server_rate * first / (np.sqrt(second) + TAU)
     return new.astype(np.float32), Moments(first, second)
 
@@ -205,7 +205,7 @@ def server_step(params: Params, old: np.ndarray, mean: np.ndarray, before: Momen
 def _least(plan: Planned, count: float) -> int:
     """Rounds before which a choice by ``count`` validation nodes in this fold, and as many in each other one, trusts nobody."""
     surely = len(plan.made.candidates) == 1 or plan.made.folds * count >= FEW
-    return 1 if surely else max(1, PROBATION // plan.params.local_epochs)
+    return 1 if surely else max(1, _PROBATION // plan.params.local_epochs)
 
 
 def _noted(training: Training, found: Best, row: np.ndarray) -> Training:

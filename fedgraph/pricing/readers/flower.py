@@ -18,7 +18,7 @@ from fedgraph.pricing.python_values import Call
 from fedgraph.pricing.readers import opacus
 
 LOCAL, LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
-FIXED = ("DifferentialPrivacyServerSideFixedClipping", "DifferentialPrivacyClientSideFixedClipping")
+_FIXED = ("DifferentialPrivacyServerSideFixedClipping", "DifferentialPrivacyClientSideFixedClipping")
 ADAPTIVE = ("DifferentialPrivacyServerSideAdaptiveClipping", "DifferentialPrivacyClientSideAdaptiveClipping")
 
 
@@ -33,7 +33,7 @@ def read(document: Document) -> Reading:
     if app.queries:
         return _app_in_clear(app, f"query (line {app.queries[0].line}) sends what it returns, which no mechanism noises")
     started = [each for strategy, _ in app.strategies for each in candidates(strategy)]
-    local, noised = _local_mods(app), [s for s in started if isinstance(s, Call) and _base_of(s) in (*FIXED, *ADAPTIVE)]
+    local, noised = _local_mods(app), [s for s in started if isinstance(s, Call) and _base_of(s) in (*_FIXED, *ADAPTIVE)]
     central = list(dict.fromkeys(noised))
     if isinstance(local, Reading):
         return local
@@ -52,7 +52,7 @@ def _several(document: Document, found: list[Call]) -> PricingError:
 def _neither(app: App) -> Reading:
     """Nothing takes part: why, or what Opacus does inside the clients."""
     document = app.document
-    made = [c for c in document.program.calls if c.name in (LOCAL, *FIXED, *ADAPTIVE) and c.own is None]
+    made = [c for c in document.program.calls if c.name in (LOCAL, *_FIXED, *ADAPTIVE) and c.own is None]
     if made:
         call = made[0]
         where = "no chain of mods of training has it" if call.name == LOCAL else "it is not the strategy that is started"

@@ -16,10 +16,10 @@ from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
 
-LEVELS = {"edge": "gap-edp", "node": "gap-ndp", "none": "gap-inf"}  # of GAP in ProGAP's repository
+_LEVELS = {"edge": "gap-edp", "node": "gap-ndp", "none": "gap-inf"}  # of GAP in ProGAP's repository
 METHODS = ("gap-edp", "gap-ndp", "mlp-dp", "sage-edp", "sage-ndp", "gap-inf", "mlp", "sage-inf")
 PUBLIC = "features and labels, which edge level takes as public"
-UNDIRECTED, DIRECTED = "edge-undirected", "edge-directed"
+_UNDIRECTED, DIRECTED = "edge-undirected", "edge-directed"
 
 
 def read_gap(document: Document) -> Reading:
@@ -31,7 +31,7 @@ def read_gap(document: Document) -> Reading:
     sage-edp  randomised adjacency (asymmetric randomised response), pure ε per edge.        sage-ndp: not priced.
     """
     options, words = Options(document), (*document.bare_words, "", "")
-    method = LEVELS.get(words[1], words[0]) if words[0] == "gap" else words[0]
+    method = _LEVELS.get(words[1], words[0]) if words[0] == "gap" else words[0]
     if method not in METHODS:
         raise options.error("method", f"no method of GAP is named; allowed: {', '.join(METHODS)}")
     if method in ("gap-inf", "mlp", "sage-inf"):
@@ -46,7 +46,7 @@ def read_gap(document: Document) -> Reading:
         return _without_noise(method)
     if method == "sage-edp":
         spent, why = (claim.epsilon or 0.0) / document.louder, "one cell of the adjacency, then training"
-        two = Row("edge", UNDIRECTED, RECIPIENT, costs.pure(2 * spent), 1, 0.0, "an undirected edge is two cells")
+        two = Row("edge", _UNDIRECTED, RECIPIENT, costs.pure(2 * spent), 1, 0.0, "an undirected edge is two cells")
         one = Row("edge", DIRECTED, RECIPIENT, costs.pure(spent), 1, 0.0, why)
         return Reading((two, one), (claim,), ("features and labels",), settings={"epsilon": spent})
     if method == "gap-edp":
@@ -103,7 +103,7 @@ def read_dpdgc(document: Document) -> Reading:
     bound = f"k = {neighbours} neighbours" if method == "dpdgc-kndp" else f"promised degree {degree}"
     cases = [(f"replace, {bound}", 1, 1.0, "as published: the noise is scaled to it")]
     if edges:
-        two = (UNDIRECTED, 2, math.sqrt(2), "two rows of A change")
+        two = (_UNDIRECTED, 2, math.sqrt(2), "two rows of A change")
         cases = [two, (DIRECTED, 1, 1.0, "one row of A changes")]
     rows = tuple(
         Row(unit, relation, RECIPIENT, costs.events(event(sigma, touched, spread)), 1, delta, f"noise scale {sigma:.4g}; {why}")
@@ -134,7 +134,7 @@ def _edge_level(document: Document, claim: Published, hops: int) -> Reading:
     delta = _delta(document, claim, "edges")
     sigma = calibrate.gaussian_multiplier(hops, claim.epsilon or 0.0, delta) * document.louder
     rows = []
-    for relation, move in ((UNDIRECTED, math.sqrt(2)), (DIRECTED, 1.0)):
+    for relation, move in ((_UNDIRECTED, math.sqrt(2)), (DIRECTED, 1.0)):
         why = f"{hops} hops with noise {sigma:.4g} times 1; such an edge moves the sums by Δ = {move:.4g}"
         rows.append(Row("edge", relation, RECIPIENT, costs.events(Gaussian(sigma / move)), hops, delta, why))
     more = (PUBLIC, "the best epoch, chosen on private validation data")

@@ -22,8 +22,8 @@ from fedgraph.pricing.python_values import Call, Choice, Method, Unresolved, Val
 from fedgraph.pricing.questions import RATES, text
 from fedgraph.pricing.training import Training
 
-EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
-PRIVATIZERS = ("gaussian_privatizer",)
+_EVENTS = ("dpsgd_event", "truncated_dpsgd_event", "fixed_dpsgd_event")
+_PRIVATIZERS = ("gaussian_privatizer",)
 BY_HAND = ("grad", "value_and_grad", "apply_updates", "apply_gradients")  # what trains without a plan
 
 
@@ -39,7 +39,7 @@ def read(document: Document) -> Reading:
         return _plan(document, plans[0])
     if configs := document.used("DPKerasConfig")[0]:
         return _keras(document, configs[0])
-    if events := document.used(*EVENTS)[0]:
+    if events := document.used(*_EVENTS)[0]:
         return _event(document, events[0])
     if made := document.used("DpsgdGradientComputer")[0]:
         return _computer(document, made[0])
@@ -66,7 +66,7 @@ def _keras(document: Document, call: Call) -> Reading:
 
 def _altered(document: Document, event: Call) -> str:
     """Why less noise may be added than the event says: by the privatizer of the file, where one stands there."""
-    for made in document.made(*PRIVATIZERS):
+    for made in document.made(*_PRIVATIZERS):
         updates = [c.owner for c in document.made("update")]
         if not any(held is made or not isinstance(held, Call) for held in updates):
             return f"{made.name} (line {made.line}) is made, and nothing passes through its update"

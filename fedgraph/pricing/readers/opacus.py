@@ -18,15 +18,15 @@ from fedgraph.pricing.questions import ASKED, text
 from fedgraph.pricing.training import Training
 from fedgraph.privacy.accounting import gaussian
 
-SCHEDULERS = ("ExponentialNoise", "LambdaNoise", "StepNoise")
+_SCHEDULERS = ("ExponentialNoise", "LambdaNoise", "StepNoise")
 MAKERS = ("make_private", "make_private_with_epsilon")
 HARMLESS = ("noise_multiplier", "max_grad_norm", "expected_batch_size", "param_groups", "defaults", "state", "grad_samples")
-INSIDE = ("original_optimizer", "optimizer")
+_INSIDE = ("original_optimizer", "optimizer")
 BY_HAND = ("DPOptimizer", "DistributedDPOptimizer", "DPOptimizerFastGradientClipping",
            "DistributedDPOptimizerFastGradientClipping")  # fmt: skip
 TOGETHER = ("DifferentiallyPrivateDistributedDataParallel", "DistributedDataParallel", "FSDP2Wrapper",
             "FullyShardedDataParallel")  # fmt: skip
-STARTED = ("init_process_group", "spawn", "start_processes", "notebook_launcher")
+_STARTED = ("init_process_group", "spawn", "start_processes", "notebook_launcher")
 ONCE = ("DistributedSampler", "SequentialSampler", "SubsetRandomSampler")
 LEAST = "least noise_multiplier"
 
@@ -63,7 +63,7 @@ def read(document: Document) -> Reading:
         raw = call.get("optimizer")
         beside = next((c for c in document.made("step") if isinstance(raw, Call) and c.owner is raw), None)
         kept = [(c, c.owner) for c in document.made("step")]
-        within = [(c, o.owner) for c, o in kept if isinstance(o, Method) and o.name in INSIDE]
+        within = [(c, o.owner) for c, o in kept if isinstance(o, Method) and o.name in _INSIDE]
         inside = [c for c, owner in within if any(owner is part for part in _results(call))]
         optimizer: list[Call | Part] = [part for part in call.parts.values() if part.index == 1]
         reason = next((why for part in [call, *optimizer] if (why := document.altered(part, *HARMLESS))), "")
@@ -98,7 +98,7 @@ def _other_optimizer(document: Document, call: Call) -> Call | None:
 
 def _processes(document: Document, call: Call, poisson: bool) -> tuple[int, float]:
     """(models that are trained on the same examples, processes in which one step visits an example)."""
-    started = document.made(*STARTED)
+    started = document.made(*_STARTED)
     together = any(holds(call.get("module"), made) for made in document.made(*TOGETHER))
     split = poisson or any(holds(call.get("data_loader"), made) for made in document.made("DistributedSampler"))
     if not started or (together and split):
@@ -193,7 +193,7 @@ def _later(document: Document, call: Call, first: float) -> tuple[float, tuple[s
             question = f"Line {line} sets noise_multiplier again, to a value that the file leaves open: what is the least?"
             least = min(least, answers.ask(LEAST, question, (first / 10, first / 2, first), known=value))
             said.append(f"Line {line} sets noise_multiplier again; every step is priced at the least noise, {least:g}.")
-    for made in document.made(*SCHEDULERS):
+    for made in document.made(*_SCHEDULERS):
         gamma = document.number(made, "gamma")
         if gamma is not None and gamma >= 1:
             said.append(f"{made.name} (line {made.line}) only raises the noise; every step is priced at the first noise.")
@@ -228,7 +228,7 @@ def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> 
         raise document.error(f"accountant {accountant!r}; allowed: prv, rdp, gdp", line=call.line)
     claim = Published(target, delta, "total", f"make_private_with_epsilon, accountant {accountant}")
     changed = any("noise_multiplier" in part.attributes for part in _results(call))
-    if changed or document.made(*SCHEDULERS):
+    if changed or document.made(*_SCHEDULERS):
         message = "not priced: noise found for an ε and changed afterwards; print the noise it found and use make_private"
         raise document.error(message, line=call.line)
     if poisson and accountant != "gdp" and spread is None and (epochs == ran or by_steps):

@@ -19,11 +19,11 @@ from fedgraph.pricing.python_joins import elements, plain
 from fedgraph.pricing.python_values import Call
 from fedgraph.pricing.questions import text
 
-ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant")
-BANDED, ADAPTIVE, LAPLACE = "BandedMatrixFactorizationMechanism", "AdaptiveClippingGaussianMechanism", "LaplaceMechanism"
-WRAPPER = "CentrallyAppliedPrivacyMechanism"
+_ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant")
+_BANDED, ADAPTIVE, LAPLACE = "BandedMatrixFactorizationMechanism", "AdaptiveClippingGaussianMechanism", "LaplaceMechanism"
+_WRAPPER = "CentrallyAppliedPrivacyMechanism"
 SINGLE, JOINT = "construct_single_iteration", "JointPrivacyAccountant"
-KEYS = (*ACCOUNTANTS, BANDED, LAPLACE, SINGLE, "GaussianMechanism", JOINT, "construct_from_privacy_accountant", ADAPTIVE)
+_KEYS = (*_ACCOUNTANTS, _BANDED, LAPLACE, SINGLE, "GaussianMechanism", JOINT, "construct_from_privacy_accountant", ADAPTIVE)
 CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_clipping_only", "banded_matrix_factorization")
 
 
@@ -32,13 +32,13 @@ def read(document: Document) -> Reading:
         return _flags(document)
     lists = [elements(c.get("postprocessors") or ()) for c in document.calls if c.reached and "postprocessors" in c.keywords]
     held = [inner for each in lists for value in each or () if isinstance(inner := plain(value), Call)]
-    if lists and None not in lists and not any(c.name in (WRAPPER, *KEYS) or ADAPTIVE in c.dotted for c in held):
+    if lists and None not in lists and not any(c.name in (_WRAPPER, *_KEYS) or ADAPTIVE in c.dotted for c in held):
         reason = "no mechanism stands in the postprocessors of the backend: statistics are sent in clear"
         return costs.in_clear("user", MODELS, reason, "give the mechanism to the backend first")
     joint = _only(document, JOINT)
     if joint is not None:
         return _joint(document, joint)
-    several = [call for call in _taken(document) if call.name in (BANDED, LAPLACE, SINGLE) or ADAPTIVE in call.dotted]
+    several = [call for call in _taken(document) if call.name in (_BANDED, LAPLACE, SINGLE) or ADAPTIVE in call.dotted]
     if document.made("JointMechanism") or len(several) > 1:
         raise PricingError(f"{document.path}: not priced: several mechanisms and no {JOINT} that holds them all")
     call = several[0] if several else None
@@ -48,18 +48,18 @@ def read(document: Document) -> Reading:
         delta = document.need(call, "delta", above=0.0, below=1.0) if kind == "gaussian" else None
         said = Said(call.name, epsilon=document.need(call, "epsilon", above=0.0), delta=delta)
         priced = pfl_training.laplace if kind == "laplace" else pfl_training.single_mechanism
-        if any(plain(w.get("underlying_mechanism")) is call for w in document.made(WRAPPER)):
+        if any(plain(w.get("underlying_mechanism")) is call for w in document.made(_WRAPPER)):
             return priced(document, said)
         alone = f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. {pfl_training.ORDER}"
         rows = pfl_training.local_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
         return replace(priced(document, replace(said, rate=1.0)), rows=tuple(rows), order=(alone,))
-    accountant = _only(document, *ACCOUNTANTS)
-    if call is not None and call.name == BANDED:
+    accountant = _only(document, *_ACCOUNTANTS)
+    if call is not None and call.name == _BANDED:
         if accountant is None:
-            raise document.error(f"{BANDED}: its accountant is not in this file", line=call.line)
+            raise document.error(f"{_BANDED}: its accountant is not in this file", line=call.line)
         said, kind = _said(document, accountant)
         if kind != "gaussian":
-            raise document.error(f"{BANDED} adds Gaussian noise; its accountant says {kind!r}", line=accountant.line)
+            raise document.error(f"{_BANDED} adds Gaussian noise; its accountant says {kind!r}", line=accountant.line)
         rounds, separation = document.number(call, "num_iterations"), document.number(call, "min_separation")
         if any(v is not None and (v < 1 or v != int(v)) for v in (rounds, separation)) or separation == 1:
             raise document.error("num_iterations is a whole number ≥ 1, min_separation one ≥ 2", line=call.line)
@@ -88,7 +88,7 @@ def _only(document: Document, *names: str) -> Call | None:
 
 def _taken(document: Document) -> list[Call]:
     """The calls that are reached, or all of a file that only defines."""
-    names = {call.name for call in document.calls if call.name in KEYS or ADAPTIVE in call.dotted}
+    names = {call.name for call in document.calls if call.name in _KEYS or ADAPTIVE in call.dotted}
     return sorted((c for name in sorted(names) for c in document.used(name)[0]), key=lambda c: c.line)
 
 
@@ -132,7 +132,7 @@ def _gaussian(document: Document, adaptive: Call | None, said: Said) -> Reading:
 
 def _mechanism(document: Document, adaptive: Call | None) -> Reading:
     call = next((c for c in _taken(document) if c.name == "GaussianMechanism"), None)
-    if call is None and (dead := document.dead(*KEYS)):
+    if call is None and (dead := document.dead(*_KEYS)):
         where = f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls"
         return costs.in_clear(
             "user", MODELS, f"{where}: statistics are sent in clear", "give the mechanism to the algorithm first"

@@ -19,14 +19,14 @@ from fedgraph.pricing.python_joins import holds, lift, plain
 from fedgraph.pricing.python_values import Call, Method, Unresolved, Value
 from fedgraph.pricing.training import Training
 
-STATEMENTS = {
+_STATEMENTS = {
     "compute_dp_sgd_privacy_statement": ("number_of_examples", "batch_size", "num_epochs", "noise_multiplier", "delta"),
     "compute_dp_sgd_privacy": ("n", "batch_size", "epochs", "noise_multiplier", "delta"),
 }
-OPTIMIZERS = tuple(name for name in entries()["tf_privacy"].calls if name not in STATEMENTS)
-AGGREGATORS = ("dp_aggregator", "gaussian_fixed", "gaussian_adaptive", "GaussianSumQuery")
+_OPTIMIZERS = tuple(name for name in entries()["tf_privacy"].calls if name not in _STATEMENTS)
+_AGGREGATORS = ("dp_aggregator", "gaussian_fixed", "gaussian_adaptive", "GaussianSumQuery")
 CUT = "Batches are taken as shuffled; Poisson sampling would amplify."
-MEANS = "num_microbatches is given: one clip bounds a mean over a microbatch, which one example may turn round (2·clip)."
+_MEANS = "num_microbatches is given: one clip bounds a mean over a microbatch, which one example may turn round (2·clip)."
 
 
 def read_privacy(document: Document) -> Reading:
@@ -53,8 +53,8 @@ def _command(document: Document) -> Reading:
 
 
 def _python(document: Document) -> Reading:
-    calls, why = document.used(*OPTIMIZERS)
-    statements = document.made(*STATEMENTS)
+    calls, why = document.used(*_OPTIMIZERS)
+    statements = document.made(*_STATEMENTS)
     if not calls and (bolt := document.made("BoltOn", "BoltOnModel")):
         message = "not priced: BoltOn perturbs the model once, by constants of its loss; describe its noise in a neutral YAML"
         raise document.error(message, line=bolt[0].line)
@@ -115,7 +115,7 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
     return training.reading(document, Training(
         multiplier, sampling="shuffled", rate=said.rate, epochs=_passes(document, call, said.epochs),
         people=said.examples, delta=said.delta, published=(claim,), microbatched=several_in_one,
-        order=tuple(filter(None, (CUT, MEANS if several_in_one else "", about))),
+        order=tuple(filter(None, (CUT, _MEANS if several_in_one else "", about))),
     ))  # fmt: skip
 
 
@@ -165,7 +165,7 @@ def _stated(document: Document, call: Call | None) -> Stated:
     """What a statement call says."""
     if call is None:
         return Stated()
-    names = STATEMENTS[call.name]
+    names = _STATEMENTS[call.name]
     run = isinstance(plain(call.get(names[2])), Unresolved)  # the epoch of a loop, not how many there are
     return Stated(
         *(None if run and n == names[2] else document.number(call, n, "epochs" if n == "num_epochs" else "") for n in names)
@@ -184,7 +184,7 @@ def read_federated(document: Document) -> Reading:
     is the *effective* one of update and clipped count together (Andrew et al. 2021): under add/remove its bits are centred,
     Δ = ½. TFF samples a cohort: a fixed number of clients, by the program that drives it, out of more than the file says.
     """
-    found, why = document.used(*AGGREGATORS)
+    found, why = document.used(*_AGGREGATORS)
     if not found:
         return costs.in_clear("client", MODELS, f"{why}: the mean of updates is in clear", "give the process a DP aggregator")
     if len(found) != 1:

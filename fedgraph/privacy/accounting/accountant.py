@@ -42,7 +42,7 @@ from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, selection, zcdp
 
-Leaves = tuple[tuple[events.Event, int], ...]
+_Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
 _NOISED = (events.Gaussian, events.Laplace, events.PoissonGaussian, events.FixedSizeGaussian, events.MentionedGaussian)
 _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be tighter
@@ -74,7 +74,7 @@ def price(event: events.Event, delta: float) -> Price:
     return leaves if isinstance(leaves, Price) else _price(leaves, float(delta))
 
 
-def normalised(event: events.Event) -> Leaves | Price:
+def normalised(event: events.Event) -> _Leaves | Price:
     """Leaves with counts, merged, trivial ones settled; a ``Price`` where the answer is 0 or ∞ outright."""
     counts: Counter[events.Event] = Counter()
     for leaf, count in events.flatten(event):
@@ -190,12 +190,12 @@ def _settle_sampled(leaf: events.SampledOnce) -> events.Event | Price | None:
     return events.SampledOnce(_composed(inner), leaf.sampling_rate)
 
 
-def _composed(leaves: Leaves) -> events.Composed:
+def _composed(leaves: _Leaves) -> events.Composed:
     return events.Composed(tuple(events.Repeated(e, n) for e, n in leaves))
 
 
 @lru_cache(maxsize=8192)
-def _price(leaves: Leaves, delta: float) -> Price:
+def _price(leaves: _Leaves, delta: float) -> Price:
     sampled = tuple((e, n) for e, n in leaves if isinstance(e, events.SampledOnce))
     rest = tuple((e, n) for e, n in leaves if not isinstance(e, events.SampledOnce))
     if not sampled:
@@ -228,7 +228,7 @@ def _sampled(event: events.Event, delta: float) -> Price:
     return Price(outer, delta, f"amplification by sampling of {inner.accountant}", theorem)
 
 
-def _unsampled(leaves: Leaves, delta: float) -> Price:
+def _unsampled(leaves: _Leaves, delta: float) -> Price:
     if all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves):
         return _exact_gaussian(leaves, delta)
     if any(isinstance(leaf, events.Selected) for leaf, _ in leaves):
@@ -240,13 +240,13 @@ def _unsampled(leaves: Leaves, delta: float) -> Price:
     return min(candidates, key=lambda p: p.epsilon, default=Price(math.inf, delta, "none", "no finite ε at this δ"))
 
 
-def _exact_gaussian(leaves: Leaves, delta: float) -> Price:
+def _exact_gaussian(leaves: _Leaves, delta: float) -> Price:
     multipliers = np.array([leaf.noise_multiplier for leaf, _ in leaves if isinstance(leaf, events.Gaussian)])
     mu = gaussian.total_mu(multipliers, np.array([float(count) for _, count in leaves]))
     return Price(gaussian.epsilon(mu, delta), delta, "exact Gaussian", f"μ = √Σ(Δ₂/s)² = {mu:.6g} (Dong, Roth & Su 2022)")
 
 
-def _basic(leaves: Leaves) -> list[Price]:
+def _basic(leaves: _Leaves) -> list[Price]:
     each = [(zcdp.pure_epsilon(leaf), count) for leaf, count in leaves]
     if any(e is None for e, _ in each):
         return []
@@ -254,7 +254,7 @@ def _basic(leaves: Leaves) -> list[Price]:
     return [Price(total, 0.0, "basic composition", "pure ε add up (Dwork & Roth 2014, Theorem 3.14)")]
 
 
-def _concentrated(leaves: Leaves, delta: float) -> list[Price]:
+def _concentrated(leaves: _Leaves, delta: float) -> list[Price]:
     main, epsilon, left = _without_approximate(leaves, delta)
     each = [(zcdp.rho(leaf), count) for leaf, count in main]
     if left < 0 or any(r is None for r, _ in each):
@@ -266,14 +266,14 @@ def _concentrated(leaves: Leaves, delta: float) -> list[Price]:
     return [Price(zcdp.epsilon(total, left) + epsilon, delta, "zCDP", theorem + _beside(epsilon))]
 
 
-def _loss_distribution(leaves: Leaves, delta: float) -> list[Price]:
+def _loss_distribution(leaves: _Leaves, delta: float) -> list[Price]:
     if not pld.has_dominating_pair(leaves):
         return []
     theorem = "dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10), on a pessimistic grid"
     return [Price(pld.epsilon(leaves, delta), delta, "loss distribution", theorem)]
 
 
-def _renyi(leaves: Leaves, delta: float) -> list[Price]:
+def _renyi(leaves: _Leaves, delta: float) -> list[Price]:
     main, epsilon, left = _without_approximate(leaves, delta)
     if left < 0:
         return []
@@ -282,7 +282,7 @@ def _renyi(leaves: Leaves, delta: float) -> list[Price]:
     return [Price(value + epsilon, delta, "Rényi", theorem + _beside(epsilon))]
 
 
-def _without_approximate(leaves: Sequence[tuple[events.Event, int]], delta: float) -> tuple[Leaves, float, float]:
+def _without_approximate(leaves: Sequence[tuple[events.Event, int]], delta: float) -> tuple[_Leaves, float, float]:
     """(other leaves, Σε₀, δ − Σδ₀); the last is negative where the (ε₀, δ₀) releases alone exceed δ."""
     apart = [(leaf, count) for leaf, count in leaves if isinstance(leaf, events.ApproxDP)]
     main = [(*selection.without_missed(leaf), count) for leaf, count in leaves if not isinstance(leaf, events.ApproxDP)]

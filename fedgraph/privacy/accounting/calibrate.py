@@ -5,7 +5,7 @@ factors of four, then narrows in log-log coordinates (ε falls about like 1/nois
 end of the bracket, whose price was computed and found ≤ target. |difference| is never minimised.
 
 **Guarantee.** ``price(make_event(result), delta).epsilon ≤ epsilon``, checked, whatever the search did. The
-result is within ``TOLERANCE`` (relative) above a multiplier that was found to cost too much.
+result is within ``_TOLERANCE`` (relative) above a multiplier that was found to cost too much.
 
 **Edge cases.**
 
@@ -33,13 +33,13 @@ from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Event
 
-TOLERANCE = 1e-4
+_TOLERANCE = 1e-4
 LEAST, MOST = 2.0**-30, 2.0**50
 _MARGIN = 3e-9  # more than the rounding of ``gaussian.epsilon``, so that adding μ² in another order stays below too
 
 
 def noise_multiplier(make_event: Callable[[float], Event], epsilon: float, delta: float) -> float:
-    """The smallest noise multiplier (to ``TOLERANCE``) whose event costs at most ``epsilon`` at ``delta``.
+    """The smallest noise multiplier (to ``_TOLERANCE``) whose event costs at most ``epsilon`` at ``delta``.
 
     make_event: multiplier → everything that will be released; its price must fall as the multiplier grows.
 
@@ -57,7 +57,7 @@ def noise_multiplier(make_event: Callable[[float], Event], epsilon: float, delta
     if low == 0:
         return high
     for turn in range(80):
-        if high / low <= 1 + TOLERANCE:
+        if high / low <= 1 + _TOLERANCE:
             return high
         middle = _next(low, low_cost, high, high_cost, epsilon, turn)
         middle_cost = cost(middle)
@@ -140,6 +140,6 @@ def _next(low: float, low_cost: float, high: float, high_cost: float, target: fl
     if turn % 3 == 2 or not (math.isfinite(low_cost) and high_cost > 0):
         return middle
     share = (math.log(low_cost) - math.log(target)) / (math.log(low_cost) - math.log(high_cost))
-    aimed = a + share * (b - a) + (TOLERANCE / 3 if turn % 3 == 0 else -TOLERANCE / 3)
-    margin = min(TOLERANCE / 4, (b - a) / 4)
+    aimed = a + share * (b - a) + (_TOLERANCE / 3 if turn % 3 == 0 else -_TOLERANCE / 3)
+    margin = min(_TOLERANCE / 4, (b - a) / 4)
     return math.exp(min(max(aimed, a + margin), b - margin))

@@ -20,7 +20,7 @@ pair's, which dominates by ``mixture``'s argument. More draws only move weight t
 no row touches. W is revealed here, and j with it: δ(e) = E_W E_j δ_Gauss(e; shift_j / (σ√W)), which is what the mechanism costs
 as dimensions grow. The published price takes the law of one dimension (``claims.heter_poisson``), which bounds no other.
 
-**Edge cases.** q = 1, p = 0 or m = 0, Gaussian: one row (``accountant``). Mass of W below ``LEAST_W``, and of counts beyond
+**Edge cases.** q = 1, p = 0 or m = 0, Gaussian: one row (``accountant``). Mass of W below ``_LEAST_W``, and of counts beyond
 ``tail``, goes to a loss of ∞.
 """
 
@@ -36,7 +36,7 @@ from fedgraph.privacy.accounting.losses import Curve
 from fedgraph.privacy.events import MentionedGaussian
 from fedgraph.privacy.shapes import Array
 
-LEAST_W, MOST_W, BINS_OF_W = 1e-12, 40.0, 200
+_LEAST_W, _MOST_W, BINS_OF_W = 1e-12, 40.0, 200
 _QUANTILES = (0.3, 0.6, 0.9, 0.99, 0.9999)  # of drawn neighbours, each rounded up
 _COST = 8.0
 _FARTHEST = 200.0  # losses beyond count as ∞
@@ -50,7 +50,7 @@ def curves(step: MentionedGaussian, tail: float) -> tuple[Curve, Curve]:
 
 
 def _normal(step: MentionedGaussian, tail: float) -> tuple[Curve, Curve]:
-    counts, weights, lost = drawn_neighbours(step.others, step.sampling_rate, tail / 4)
+    counts, weights, lost = _drawn_neighbours(step.others, step.sampling_rate, tail / 4)
     both = []
     for count in counts:
         shifts, chances = _shifts(int(count), step.mention_rate, step.sampling_rate, tail / 4)
@@ -62,7 +62,7 @@ def _normal(step: MentionedGaussian, tail: float) -> tuple[Curve, Curve]:
     return forward, replace(_mean(back, weights, lost, tail), low=-forward.high)  # losses below count as that: never less
 
 
-def drawn_neighbours(others: int, rate: float, tail: float) -> tuple[Array, Array, float]:
+def _drawn_neighbours(others: int, rate: float, tail: float) -> tuple[Array, Array, float]:
     """Numbers k of drawn neighbours, rounded up to a few, their probabilities, and the probability of more."""
     from scipy.stats import binom
 
@@ -105,8 +105,8 @@ def _last(deltas: Callable[[Array], Array], most: float, enough: float) -> float
 def _heavy(step: MentionedGaussian, tail: float) -> Curve:
     """W and the shift revealed; symmetric in the two worlds."""
     shifts, chances = _shifts(step.others, step.sampling_rate * step.mention_rate, step.sampling_rate, tail / 4)
-    edges = np.geomspace(LEAST_W, MOST_W, BINS_OF_W)
-    masses, beyond = -np.diff(np.append(np.exp(-edges), 0.0)), -math.expm1(-LEAST_W)
+    edges = np.geomspace(_LEAST_W, _MOST_W, BINS_OF_W)
+    masses, beyond = -np.diff(np.append(np.exp(-edges), 0.0)), -math.expm1(-_LEAST_W)
 
     def deltas(e: Array) -> Array:
         total = np.full_like(e, beyond)

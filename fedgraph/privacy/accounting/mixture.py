@@ -24,7 +24,7 @@ The one-sided mixture (``from_mixture_gaussian_mechanism``, Q = N(0)) is **not**
 changed rather than removed: q = 0.3, B' = 8, σ = 1 has a real hockey-stick 0.846 at ε = 0, its value 0.806.
 
 **Edge cases.** q = 1 is the Gaussian with Δ = 2B'−1 or 2B' and q = 0 releases nothing; both are settled
-before this file. B' above ``MANY_ROWS`` uses ``one_call_pair`` (looser, constant size).
+before this file. B' above ``_MANY_ROWS`` uses ``one_call_pair`` (looser, constant size).
 
 Reference: PRIVACY §4; for B' = 1 zero-out this is Zhu, Dong & Wang 2022, Theorem 11.
 """
@@ -38,7 +38,7 @@ from scipy.special import log_ndtr, ndtri
 from fedgraph.privacy.accounting.losses import Curve
 from fedgraph.privacy.shapes import Array
 
-MANY_ROWS = 128
+_MANY_ROWS = 128
 _FIRST_GUESSES = 4097
 
 
@@ -77,8 +77,8 @@ class Pair:
 
 
 def pair(noise_multiplier: float, sampling_rate: float, touched_rows: int, replaced: bool) -> Pair:
-    """The dominating pair; the one-call bound where ``touched_rows`` is above ``MANY_ROWS``."""
-    if touched_rows > MANY_ROWS:
+    """The dominating pair; the one-call bound where ``touched_rows`` is above ``_MANY_ROWS``."""
+    if touched_rows > _MANY_ROWS:
         return one_call_pair(noise_multiplier, sampling_rate, touched_rows)
     p, a = _binomial(touched_rows, sampling_rate)
     q, b = (p, a) if replaced else _binomial(touched_rows - 1, sampling_rate)

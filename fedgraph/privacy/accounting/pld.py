@@ -72,7 +72,7 @@ def pure(epsilon: float, delta: float = 0.0) -> Curve:
     return Curve(deltas, -epsilon, epsilon, _two_point_spread(epsilon))
 
 
-def beside_pure(curve: Curve, epsilon: float) -> Curve:
+def _beside_pure(curve: Curve, epsilon: float) -> Curve:
     """A mechanism with ``curve`` and a pure ε, composed: P has the loss ε with probability e^ε/(e^ε + 1), else −ε."""
     high = 1 / (1 + math.exp(-epsilon))
 
@@ -242,5 +242,5 @@ def _alternative(event: events.Event, tail: float) -> losses.Curve:
     curve = gaussian_curve(math.sqrt(mu_squared), tail) if mu_squared > 0 else pure(0.0)
     for leaf, count in leaves:
         for _ in range(count if isinstance(leaf, events.PureDP) else 0):
-            curve = beside_pure(curve, leaf.epsilon)  # type: ignore[attr-defined]
+            curve = _beside_pure(curve, leaf.epsilon)  # type: ignore[attr-defined]
     return curve

@@ -37,7 +37,7 @@ from fedgraph.privacy.sensitivity import require_positive
 # The one calibration of PRIVACY §4 (Cora-ML).
 DELTA, SAMPLED, SOURCES, TOP, STEPS, EPOCHS, BATCH, ROWS = 2e-3, 0.09, 70, 2, 800, 200, 60, 210
 RATE = BATCH / ROWS
-WHOLE_ORDERS = np.arange(2.0, 64.0)
+_WHOLE_ORDERS = np.arange(2.0, 64.0)
 PAPER = "DPAR (WWW 2024)"
 _EXACT = "the exact worst case, to one part in 10³"
 
@@ -69,14 +69,14 @@ def em_base(epsilon: float, top: int, delta: float) -> float:
 
 def sgd_epsilon(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> float:
     """The authors' accountant: Rényi moments at whole orders 2-63, ε = RDP + ln(1/δ)/(α − 1)."""
-    moments = steps * rdp.poisson_one_row(noise_multiplier, sampling_rate, WHOLE_ORDERS)
-    return float(np.min(moments + math.log(1 / delta) / (WHOLE_ORDERS - 1)))
+    moments = steps * rdp.poisson_one_row(noise_multiplier, sampling_rate, _WHOLE_ORDERS)
+    return float(np.min(moments + math.log(1 / delta) / (_WHOLE_ORDERS - 1)))
 
 
 def sgd_multiplier(epsilon: float, sampling_rate: float, steps: int, delta: float) -> float:
     """The σ for which ``sgd_epsilon`` returns ``epsilon``."""
     require_positive("epsilon", epsilon)
-    floor = math.log(1 / delta) / (WHOLE_ORDERS[-1] - 1)
+    floor = math.log(1 / delta) / (_WHOLE_ORDERS[-1] - 1)
     if epsilon <= floor * (1 + 1e-6):
         raise PrivacyError(f"with orders up to 63 the authors' accountant cannot be below {floor:.6g}, asked for {epsilon}")
 

@@ -38,7 +38,7 @@ def edge_std_slides(epsilon: float, hops: int, delta: float) -> float:
     return math.sqrt(hops) * (root + math.sqrt(root**2 + 2 * epsilon)) / (2 * epsilon)
 
 
-def edge_event(noise_std: float, hops: int) -> Event:
+def _edge_event(noise_std: float, hops: int) -> Event:
     """Provable: K Gaussians of sensitivity √2."""
     return Repeated(Gaussian(noise_std / math.sqrt(2)), hops)
 
@@ -55,7 +55,7 @@ def node_epsilon_slides(
     return float(np.min(training + aggregation + math.log(1 / delta) / (orders - 1)))
 
 
-def node_event(
+def _node_event(
     noise_std: float,
     num_nodes: int,
     batch_size: int,
@@ -83,7 +83,7 @@ def rows() -> list[Claim]:
             words = "an undirected edge changes two rows: Δ₂ = √2 per hop, not 1"
             formula = "exact Gaussian" if source == "code" else "K/2σ² + √(2K ln 1/δ)/σ"
             inputs: dict[str, float | str] = {"K": 2, "sigma": std, "formula": formula}
-            provable = price(edge_event(std, 2), 1e-7).epsilon
+            provable = price(_edge_event(std, 2), 1e-7).epsilon
             out.append(Claim(PAPER, f"GAP-EDP, {source}", claimed, 1e-7, words, inputs, claimed, provable))
     return [*out, *_node_rows()]
 
@@ -100,6 +100,6 @@ def _node_rows() -> list[Claim]:
     inputs: dict[str, float | str] = {"N": nodes, "B": batch, "epochs": epochs, "C": 1.0, "K": 2, "D": degree, "sigma": std}
     found = []
     for name, (hop, replaced, words) in cases.items():
-        provable = price(node_event(std, nodes, batch, epochs, 1.0, 2, hop, replaced), delta).epsilon
+        provable = price(_node_event(std, nodes, batch, epochs, 1.0, 2, hop, replaced), delta).epsilon
         found.append(Claim(PAPER, name, claimed, delta, words, inputs | {"Δ₂ per hop": hop}, claimed, provable))
     return found

@@ -32,15 +32,15 @@ def as_text(claims: Iterable[Claim] | None = None) -> str:
             paper = claim.paper
             lines += ["", paper, f"  {'':<50} {'claimed':>9} {'published':>10} {'provable':>10} {'lower':>8} {'delta':>8}"]
         lines.append(
-            f"  {claim.mechanism:<50} {as_number(claim.epsilon_claimed):>9} {as_number(claim.epsilon_published):>10} "
-            f"{as_number(claim.epsilon_provable):>10} {as_number(claim.epsilon_lower_bound):>8} {claim.delta:>8.3g}"
+            f"  {claim.mechanism:<50} {_as_number(claim.epsilon_claimed):>9} {_as_number(claim.epsilon_published):>10} "
+            f"{_as_number(claim.epsilon_provable):>10} {_as_number(claim.epsilon_lower_bound):>8} {claim.delta:>8.3g}"
         )
         lines.append(f"      {claim.explanation}")
         lines.append(f"      with {_inputs(claim)}")
     return "\n".join(lines)
 
 
-def as_number(value: float | None) -> str:
+def _as_number(value: float | None) -> str:
     """Four digits; a dash for none, ∞ for infinity."""
     if value is None:
         return "–"
@@ -50,11 +50,11 @@ def as_number(value: float | None) -> str:
 def _dpar(claims: list[Claim]) -> list[str]:
     budgets = sorted({c.epsilon_claimed for c in claims})
     lines = [f"{dpar.PAPER}, Cora-ML, δ = {claims[0].delta:g}: what its noise is worth", ""]
-    lines.append(f"  {'':<52} {'kind':<12}" + "".join(f"{'claimed ' + as_number(b):>12}" for b in budgets))
+    lines.append(f"  {'':<52} {'kind':<12}" + "".join(f"{'claimed ' + _as_number(b):>12}" for b in budgets))
     for mechanism in dict.fromkeys(c.mechanism for c in claims):
         same = {c.epsilon_claimed: c for c in claims if c.mechanism == mechanism}
         kind, _ = _shown(same[budgets[0]])
-        lines.append(f"  {mechanism:<52} {kind:<12}" + "".join(f"{as_number(_shown(same[b])[1]):>12}" for b in budgets))
+        lines.append(f"  {mechanism:<52} {kind:<12}" + "".join(f"{_as_number(_shown(same[b])[1]):>12}" for b in budgets))
         lines.append(f"      {same[budgets[0]].explanation}")
     lines += ["", "  inputs (one calibration for both columns)"]
     first = {b: next(c for c in claims if c.epsilon_claimed == b).inputs for b in budgets}

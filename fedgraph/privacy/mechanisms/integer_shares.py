@@ -34,7 +34,7 @@ from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.sensitivity import require_finite
 
 LEAST_STD, MOST_STD = 0.5, 2.0**13
-WORD = 31  # random bits of the first comparison; one more is the sign
+_WORD = 31  # random bits of the first comparison; one more is the sign
 
 
 @lru_cache(maxsize=32)
@@ -102,11 +102,11 @@ class Table:
 
 
 @lru_cache(maxsize=8)
-def share_table(std: float) -> Table:
+def _share_table(std: float) -> Table:
     """The table of this ``std``, remembered."""
-    limits = np.array([min(v, 2**WORD - 1) for v in share_distribution(std, WORD)], dtype=np.uint32)
+    limits = np.array([min(v, 2**_WORD - 1) for v in share_distribution(std, _WORD)], dtype=np.uint32)
     leading = max(8, min(18, math.ceil(math.log2(std)) + 3))
-    shift = WORD - leading
+    shift = _WORD - leading
     starts = np.searchsorted(limits, np.arange(2**leading, dtype=np.uint32) << np.uint32(shift), side="right")
     return Table(limits, starts.astype(np.int32), shift)
 
@@ -129,10 +129,10 @@ def _invert(words, limits, starts, shift, out):  # type: ignore[no-untyped-def]
 def draw_shares(std: float, size: int, rng: np.random.Generator) -> np.ndarray:
     """int64 [size], independent."""
     words = rng.integers(2**64, size=(size + 1) // 2, dtype=np.uint64).view(np.uint32)[:size]
-    made, out = share_table(std), np.empty(size, dtype=np.int64)
+    made, out = _share_table(std), np.empty(size, dtype=np.int64)
     _invert(words, made.limits, made.starts, made.shift, out)
     for i in np.flatnonzero(out == -(2**62)):
-        value = decided_magnitude(int(words[i]) >> 1, WORD, std, rng)
+        value = decided_magnitude(int(words[i]) >> 1, _WORD, std, rng)
         out[i] = value if int(words[i]) & 1 else -value
     return out
 

@@ -110,7 +110,7 @@ def signs(sent: np.ndarray, num_columns: int) -> sp.csr_array:
 
 
 MASKED, ABSENT = -1, -2
-ROUNDED = 1e-12  # so much less of the truth, that rounding never makes an answer surer than priced
+_ROUNDED = 1e-12  # so much less of the truth, that rounding never makes an answer surer than priced
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,9 @@ class MaskedResponse(Mechanism):
     def _keep(self, size: int) -> float:
         f, rare = size / self.num_values, math.exp(-self.epsilon)
         if self.replaces:
-            return f / (f + (1 - f) * rare) * (1 - ROUNDED)
+            return f / (f + (1 - f) * rare) * (1 - _ROUNDED)
         most = 1.0 - (1 - f) * rare
-        return (min(most, f * math.exp(self.epsilon)) if self.epsilon < -math.log(f) else most) * (1 - ROUNDED)
+        return (min(most, f * math.exp(self.epsilon)) if self.epsilon < -math.log(f) else most) * (1 - _ROUNDED)
 
     def _overlap(self, size: int) -> float:
         """Σ over sets of √(P(set | one label)·P(set | another)); 1 where answers tell nothing."""

@@ -33,7 +33,7 @@ from fedgraph.privacy.sensitivity import require_finite
 LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
 
 
-def require_resolved(value: np.ndarray, scale: float) -> None:
+def _require_resolved(value: np.ndarray, scale: float) -> None:
     """``UnboundedValueError`` where adding noise of this scale (data units) to ``value`` would be rounded away.
 
     It stops the whole run, for the operator to see. That it stopped depends on the value and is covered by no ε.
@@ -93,7 +93,7 @@ class GaussianNoise(Mechanism):
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
-        require_resolved(value, self.std)
+        _require_resolved(value, self.std)
         if value.dtype == np.float32:
             noise = standard_normals(value.size, rng).reshape(value.shape)
         else:
@@ -119,7 +119,7 @@ class SymmetricLaplaceNoise(Mechanism):
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
-        require_resolved(value, self.std)
+        _require_resolved(value, self.std)
         scale = self.std * math.sqrt(rng.exponential())
         return np.asarray(value.astype(np.float64) + scale * rng.standard_normal(value.shape))
 
@@ -133,7 +133,7 @@ class LaplaceNoise(Mechanism):
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         require_finite(value)
-        require_resolved(value, self.scale)
+        _require_resolved(value, self.scale)
         return value + rng.laplace(scale=self.scale, size=value.shape)
 
 
@@ -153,7 +153,7 @@ class GumbelTopK(Mechanism):
         if value.ndim != 2 or value.shape[1] < self.k:
             raise PrivacyError(f"top-{self.k} needs rows of at least {self.k} candidates, found shape {value.shape}")
         require_finite(value)
-        require_resolved(value, self.scale)
+        _require_resolved(value, self.scale)
         noisy = value + rng.gumbel(scale=self.scale, size=value.shape)
         top = np.argpartition(-noisy, self.k - 1, axis=1)[:, : self.k]
         order = np.argsort(-np.take_along_axis(noisy, top, axis=1), axis=1)

@@ -26,7 +26,7 @@ ENCODERS = {
     "gaussian-as-coded": "N(0, ε²), as coded",
 }
 
-MEASURES = {
+_MEASURES = {
     "accuracy": "accuracy",
     "macro_f1": "macro-F1",
     "auroc": "AUROC",
@@ -112,7 +112,7 @@ def build_sections(records: Records, notice: str | None) -> Section:
     )
 
 
-SOLVERS = {
+_SOLVERS = {
     "fast": "conditional gradient",
     "pot": "POT's conditional gradient",
     "proximal": "POT's proximal point algorithm",
@@ -127,7 +127,7 @@ def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]
         return []
     pairs, converged = sum(f.pairs for f in found.values()), sum(f.converged for f in found.values())
     share, others = ("all", "") if converged == pairs else (f"{converged:,}", ", the others at the limit of steps")
-    solver = SOLVERS[str(settings.get("solver", "fast"))]
+    solver = _SOLVERS[str(settings.get("solver", "fast"))]
     words = [phrase("solver", "converged", solver=solver, pairs=pairs, share=share, others=others)]
     if settings.get("loss") == "kl":
         words.append(phrase("solver", "divergence"))
@@ -177,7 +177,7 @@ def tabulate_measures(rows: Sequence[Row]) -> list[Table]:
     """Row × measure that some row has; nothing where accuracy alone was measured."""
     if not any(row.values("macro_f1") for row in rows):
         return []
-    measured = {key: title for key, title in MEASURES.items() if any(row.values(key) for row in rows)}
+    measured = {key: title for key, title in _MEASURES.items() if any(row.values(key) for row in rows)}
     columns: dict[str, Callable[[Row], str]] = {
         "learner": lambda r: r.name,
         "trust": lambda r: r.head.world.words,

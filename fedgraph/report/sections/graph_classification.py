@@ -17,7 +17,7 @@ KINDS = (PART,)  # the tasks that this section speaks of
 SIZE, SVM = "graph size", "SVM"
 LEAKS = (SIZE, "size and degrees", "constant embedding")
 TUNED = {"tuned_on_test": "SVM tuned on the test graphs"}
-LOOKED_AT = {
+_LOOKED_AT = {
     "model_on_training": "the model on its training graphs",
     "model_by_validation": "the model, round picked on validation graphs",
     "model_tuned_on_test": "the model, round tuned on the test graphs",
@@ -137,7 +137,7 @@ def _name(row: Row) -> str:
 def _accuracies(rows: Sequence[Row]) -> Table:
     neighbours = sorted({m for r in rows for m in r.head.metrics if m.startswith("knn")}, key=lambda m: int(m[3:]))
     tuned, looked_at = (
-        {m: title for m, title in names.items() if any(m in r.head.metrics for r in rows)} for names in (TUNED, LOOKED_AT)
+        {m: title for m, title in names.items() if any(m in r.head.metrics for r in rows)} for names in (TUNED, _LOOKED_AT)
     )
     scores = {"accuracy": _judge(rows)} | tuned | {m: f"k-NN, k = {m[3:]}" for m in neighbours}
     scores |= {"model": "the model itself"} | looked_at

@@ -15,7 +15,7 @@ from fedgraph.report.sections.base import Records, Section, tabulate
 from fedgraph.report.sections.participation import of_choices
 
 KINDS = ("link_prediction",)  # the tasks that this section speaks of
-PROTECTED = {Unit.EDGE: "tie", Unit.NODE: "node with all its ties", Unit.ENTITY: "owner with all its records"}
+_PROTECTED = {Unit.EDGE: "tie", Unit.NODE: "node with all its ties", Unit.ENTITY: "owner with all its records"}
 TITLES = {"auc": "AUC", "hits_at_20": "Hits@20", "hits_at_50": "Hits@50", "hits_at_100": "Hits@100", "mrr": "MRR"}
 
 
@@ -53,7 +53,7 @@ def build(records: Records, notice: str | None) -> Section:
     own = replace(records, entries=tuple(entries))
     found = replace(choices.read_choices(own), unit=unit.value)
     beside = [choices.read_choices(own, metric) for metric in choices.BESIDE]
-    told = phrase("link_prediction", "owners", unit=PROTECTED[unit])
+    told = phrase("link_prediction", "owners", unit=_PROTECTED[unit])
     more = of_choices(own, found, (told,), (), [one for one in beside if one.values], notice)
     return replace(more, sentences=(sentence, told), tables=(table, *more.tables), figures=(*figures, *more.figures))
 

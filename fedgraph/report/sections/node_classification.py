@@ -53,7 +53,7 @@ def build(records: Records, notice: str | None) -> Section:
             f"Federated: {facts.clients} disjoint clients ({facts.partition}); {facts.cut_edges} edges run "
             f"between clients and {known}."
         )
-    sentences += describe_traffic(every)
+    sentences += _describe_traffic(every)
     sentences += attacks.describe_attacks(rows, records.among)
     tables = [
         _accuracies(rows),
@@ -228,7 +228,7 @@ def _curves(name: str, entries: Sequence[Entry], notice: str | None) -> tuple[pl
     return charts.draw(f"{name}-curves", phrase(PART, "curves"), panels, notice, shared=True)
 
 
-def describe_traffic(facts: Sequence[NodeClassificationFacts]) -> list[str]:
+def _describe_traffic(facts: Sequence[NodeClassificationFacts]) -> list[str]:
     """What travelled between clients and server, who answered, and how long that takes on stated links.
 
     facts: of all cells; those without messages (one curator) say nothing.

@@ -34,9 +34,9 @@ from fedgraph.runtime.ray.seats import SECONDS_TO_START, Seat, Seats
 from fedgraph.runtime.ray.server import Meters, Server
 
 SECONDS_BETWEEN_LOOKS = 2.0
-SECONDS_TO_COUNT = 10.0
-SECONDS_TO_ANSWER = 0.5  # of actors that are asked for a sign of life at once
-ACTORS: dict[str, type] = {"curator": Curator, "client": Client, "server": Server}
+_SECONDS_TO_COUNT = 10.0
+_SECONDS_TO_ANSWER = 0.5  # of actors that are asked for a sign of life at once
+_ACTORS: dict[str, type] = {"curator": Curator, "client": Client, "server": Server}
 
 
 class RayRuntime(Conductor, Runtime):
@@ -69,7 +69,7 @@ class RayRuntime(Conductor, Runtime):
         except BaseException:
             self.close()
             raise
-        for kind in ACTORS:
+        for kind in _ACTORS:
             start, welcome = functools.partial(self._start, kind), functools.partial(self._welcome, kind)
             self._seats[kind] = Seats(self._places.names(kind), start, self.look, silence, welcome)
         super().__init__(self._places.num, self._seats["server"])
@@ -77,7 +77,7 @@ class RayRuntime(Conductor, Runtime):
 
     def _start(self, kind: str, slot: int) -> ActorHandle:
         modules = tuple(m for m in self._modules if kind == "curator" or m.startswith("fedgraph.methods."))
-        return self._places.start(ACTORS[kind], kind, slot, (modules, 0), self._told)
+        return self._places.start(_ACTORS[kind], kind, slot, (modules, 0), self._told)
 
     def _welcome(self, kind: str, about: About) -> None:
         """``RuntimeFailure`` where an actor would not compute what the driver does."""
@@ -99,7 +99,7 @@ class RayRuntime(Conductor, Runtime):
         if at_once or time.monotonic() - self._looked > SECONDS_BETWEEN_LOOKS:
             self._looked = time.monotonic()
             for seats in self._seats.values():
-                seats.watch(SECONDS_TO_ANSWER if at_once else 0.0)
+                seats.watch(_SECONDS_TO_ANSWER if at_once else 0.0)
 
     def open(self, *kinds: Kind, most: int | None = None) -> None:
         for kind in kinds:
@@ -144,7 +144,7 @@ class RayRuntime(Conductor, Runtime):
         for server in self._seats["server"].known() if self._seats["server"].living() else ():
             asked: ray.ObjectRef = server.counts.remote()
             try:
-                found: tuple[dict[Path, Count], dict[str, Count]] = ray.get(asked, timeout=SECONDS_TO_COUNT)
+                found: tuple[dict[Path, Count], dict[str, Count]] = ray.get(asked, timeout=_SECONDS_TO_COUNT)
                 return found
             except RayError:  # it has just died
                 continue

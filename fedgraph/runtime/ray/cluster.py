@@ -18,9 +18,9 @@ from fedgraph.runtime.process import kept_by_children
 from fedgraph.runtime.ray.places import Node
 from fedgraph.runtime.ray.seats import GO_ON
 
-DASHBOARD = "FEDGRAPH_DASHBOARD"  # set: a local Ray starts its dashboard, and this is said
+_DASHBOARD = "FEDGRAPH_DASHBOARD"  # set: a local Ray starts its dashboard, and this is said
 QUIET = ("event_stats", "event_stats_print_interval_ms", "task_events_report_interval_ms", "enable_metrics_collection")
-UNUSED = ("start_api_server", "start_log_monitor", "start_monitor")  # dashboard, logs and autoscaler of a local Ray
+_UNUSED = ("start_api_server", "start_log_monitor", "start_monitor")  # dashboard, logs and autoscaler of a local Ray
 _PATIENCE = 5.0  # seconds for a cluster to answer
 _WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # of a local pool
 _INLINE_BYTES = 2 * 1024**2  # of a message that travels by itself; larger ones go through the object store, which takes 10 ms
@@ -28,8 +28,8 @@ _LOCAL_STORE_BYTES = 768 * 1024**2
 
 
 def connect(workers: int | None) -> None:
-    """Join the cluster in ``RAY_ADDRESS``, or start a local one, without ``UNUSED`` where nobody asks for its dashboard."""
-    if os.environ.get(DASHBOARD) and not os.environ.get("RAY_ADDRESS") and importlib.util.find_spec("aiohttp_cors") is None:
+    """Join the cluster in ``RAY_ADDRESS``, or start a local one, without ``_UNUSED`` where nobody asks for its dashboard."""
+    if os.environ.get(_DASHBOARD) and not os.environ.get("RAY_ADDRESS") and importlib.util.find_spec("aiohttp_cors") is None:
         raise RuntimeFailure("--watch starts Ray's dashboard, which is not installed; install fedgraph-privacy[cluster]")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -37,7 +37,7 @@ def connect(workers: int | None) -> None:
     os.environ.setdefault("RAY_max_direct_call_object_size", str(_INLINE_BYTES))  # read by every process that starts here
     address = os.environ.get("RAY_ADDRESS", "")
     cpus = os.cpu_count() or 1
-    if not address and not os.environ.get(DASHBOARD):
+    if not address and not os.environ.get(_DASHBOARD):
         for name in QUIET:  # statistics that nobody reads
             os.environ.setdefault(f"RAY_{name}", "0")
     if address:
@@ -145,8 +145,8 @@ def _init(address: str, cpus: int) -> None:
         with _silence():
             ray.init(log_to_driver=False, logging_level="ERROR")
         return
-    dashboard = bool(os.environ.get(DASHBOARD))
-    with _silence(), kept_by_children(), _only(*(() if dashboard else UNUSED)):
+    dashboard = bool(os.environ.get(_DASHBOARD))
+    with _silence(), kept_by_children(), _only(*(() if dashboard else _UNUSED)):
         made = ray.init(
             address="local",  # of our own, also where another Ray runs on this machine
             num_cpus=cpus,

@@ -19,7 +19,7 @@ import ray
 from ray import cloudpickle
 
 Timed: TypeAlias = tuple[object, float]  # what was computed, and its seconds
-MOST_WAITING = 16  # who ask for a connection at once
+_MOST_WAITING = 16  # who ask for a connection at once
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Door:
         self.address: Address | None = None
         path, key = f"{folder}/door-{os.getpid()}", os.urandom(16)
         try:
-            self._listener = Listener(path, "AF_UNIX", MOST_WAITING)
+            self._listener = Listener(path, "AF_UNIX", _MOST_WAITING)
             os.chmod(path, 0o600)
         except OSError:  # the path is too long, or there are no such sockets
             return

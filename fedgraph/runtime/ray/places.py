@@ -25,9 +25,9 @@ from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.base import LANES
 from fedgraph.runtime.ray.client import Start
 
-MOST_PER_GPU = 4  # places that share one GPU where nobody says how many: each holds a context of some 500 MB
-SECONDS_TO_FREE_A_NAME = 20.0
-SECONDS_TO_PLACE = 15.0  # until it is said that others use what was asked for
+_MOST_PER_GPU = 4  # places that share one GPU where nobody says how many: each holds a context of some 500 MB
+_SECONDS_TO_FREE_A_NAME = 20.0
+_SECONDS_TO_PLACE = 15.0  # until it is said that others use what was asked for
 SHARE = {"client": 0.5, "curator": 0.25, "server-pairs": 0.25}
 
 
@@ -54,13 +54,13 @@ def _on_gpus(gpus: float, share: float) -> int:
 def choose_workers(nodes: Sequence[Node], workers: int | None, gpus_per_worker: float | None) -> tuple[int, float]:
     """(workers, GPUs for each). ``RuntimeFailure`` in one line that names what is there and what was asked.
 
-    workers None: one per CPU; where GPUs are used one per CPU of the machines that have them, at most ``MOST_PER_GPU`` for
+    workers None: one per CPU; where GPUs are used one per CPU of the machines that have them, at most ``_MOST_PER_GPU`` for
     each GPU. gpus_per_worker None: the largest share with which all workers fit, 0 where the cluster has no GPU.
     """
     if gpus_per_worker is not None and gpus_per_worker > 1 and gpus_per_worker % 1:
         raise RuntimeFailure(f"runtime.gpus_per_worker is {gpus_per_worker:g}; allowed: a share of one GPU, or whole GPUs")
     largest = int(max(n.gpus for n in nodes))
-    least = gpus_per_worker if gpus_per_worker is not None else 1 / MOST_PER_GPU if largest else 0.0
+    least = gpus_per_worker if gpus_per_worker is not None else 1 / _MOST_PER_GPU if largest else 0.0
     count = workers or max(1, room(nodes, least))
     shares = [least]
     if gpus_per_worker is None and largest:
@@ -72,7 +72,7 @@ def choose_workers(nodes: Sequence[Node], workers: int | None, gpus_per_worker: 
 
 def _require_room(nodes: Sequence[Node], workers: int, gpus_per_worker: float) -> None:
     """``RuntimeFailure`` where the workers do not fit."""
-    fit, there = room(nodes, gpus_per_worker), machines_in_words(nodes)
+    fit, there = room(nodes, gpus_per_worker), _machines_in_words(nodes)
     if workers <= fit:
         return
     if room(nodes, 0.0) < workers:
@@ -86,7 +86,7 @@ def _require_room(nodes: Sequence[Node], workers: int, gpus_per_worker: float) -
     )
 
 
-def machines_in_words(nodes: Sequence[Node]) -> str:
+def _machines_in_words(nodes: Sequence[Node]) -> str:
     """``2 machines: a (4 CPU, 1 GPU), b (4 CPU)``."""
     each = [f"{n.name} ({n.cpus:g} CPU{f', {n.gpus:g} GPU' if n.gpus else ''})" for n in nodes]
     more = f" and {len(each) - 6} more" if len(each) > 6 else ""
@@ -136,7 +136,7 @@ class Places:
             "max_task_retries": 0,
         }
         more = () if kind == "client" else (self,)
-        until = time.monotonic() + SECONDS_TO_FREE_A_NAME
+        until = time.monotonic() + _SECONDS_TO_FREE_A_NAME
         while True:
             try:
                 handle: ActorHandle = actor.options(**options).remote(self.gpus_of(kind), (start[0], len(heard)), *more)
@@ -153,12 +153,12 @@ class Places:
 def reserve_places(num: int, gpus: float, there: Sequence[Node]) -> Places:
     """Room for every place. ``RuntimeFailure`` where others use it: it says what is there, what is free, what was asked."""
     group = placement_group([{"CPU": 1.0} | ({"GPU": gpus} if gpus else {})] * num, strategy="PACK")
-    if not group.wait(SECONDS_TO_PLACE):
+    if not group.wait(_SECONDS_TO_PLACE):
         remove_placement_group(group)
         each = "1 CPU" + (f" and {gpus:g} GPU" if gpus else "")
         left = ray.available_resources()
         raise RuntimeFailure(
-            f"{num} workers with {each} each find no room: there is {machines_in_words(there)}, and others use it, free now: "
+            f"{num} workers with {each} each find no room: there is {_machines_in_words(there)}, and others use it, free now: "
             f"{left.get('CPU', 0.0):g} CPU and {left.get('GPU', 0.0):g} GPU; wait for them, or ask for fewer workers "
             "(runtime.workers)"
         )

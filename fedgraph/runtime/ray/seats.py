@@ -29,7 +29,7 @@ from fedgraph.runtime.ray.losses import Deadly, in_a_line, raise_own
 MOST_LOSSES = 4
 MOST_FAILED_STARTS = 3  # in a row, of one place
 SECONDS_TO_START = 360.0  # of a process that imports torch, on a busy machine
-SECONDS_TO_FIND = 400.0  # an actor in a place: its machine may have died, and its process imports torch
+_SECONDS_TO_FIND = 400.0  # an actor in a place: its machine may have died, and its process imports torch
 SECONDS_TO_MEET = 60.0  # the actor that first has a place
 SECONDS_BETWEEN_LOOKS = 0.05
 GO_ON = "finished cells are kept: --resume goes on"
@@ -254,9 +254,9 @@ class Seats:
     def worker(self, slot: int) -> Seat:
         """Who does the work of a place now, waited for: its own actor, or while it has none another one of the same kind.
 
-        Raises: ``RuntimeFailure`` where nobody comes in ``SECONDS_TO_FIND``.
+        Raises: ``RuntimeFailure`` where nobody comes in ``_SECONDS_TO_FIND``.
         """
-        until = time.monotonic() + SECONDS_TO_FIND
+        until = time.monotonic() + _SECONDS_TO_FIND
         while True:
             with self._lock:
                 own = self.look(slot)

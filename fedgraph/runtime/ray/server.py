@@ -24,9 +24,9 @@ from fedgraph.runtime.ray.direct import Timed
 from fedgraph.runtime.ray.places import Places
 from fedgraph.runtime.ray.seats import Asked, Seat, Seats
 
-SECONDS_TO_HEAR = 60.0
-BYTES_INLINE = 2 * 1024**2  # of a model: a larger one goes to the object store once, and not to each client by itself
-TAGS = ("task", "cell")
+_SECONDS_TO_HEAR = 60.0
+_BYTES_INLINE = 2 * 1024**2  # of a model: a larger one goes to the object store once, and not to each client by itself
+_TAGS = ("task", "cell")
 COUNTED = {
     "rounds": "Rounds that the server merged",
     "messages": "Messages of clients to the server",
@@ -39,8 +39,8 @@ class Meters:
     """Counters for Ray's dashboard and for Prometheus: rounds, messages and bytes of trainings, ε of finished cells."""
 
     def __init__(self) -> None:
-        self._counters = {name: Counter(f"fedgraph_{name}", said, TAGS) for name, said in COUNTED.items()}
-        self._epsilon = Gauge("fedgraph_epsilon", "Provable epsilon of a finished cell, where it has one", TAGS)
+        self._counters = {name: Counter(f"fedgraph_{name}", said, _TAGS) for name, said in COUNTED.items()}
+        self._epsilon = Gauge("fedgraph_epsilon", "Provable epsilon of a finished cell, where it has one", _TAGS)
 
     def add(self, path: Path, count: Count) -> None:
         """One more part of what the training ``path`` cost, as the server knows it."""
@@ -55,7 +55,9 @@ class Meters:
 
 def _tags(path: Path) -> dict[str, str]:
     """Ray takes ASCII alone; labels may be anything."""
-    return {k: v.encode("ascii", "backslashreplace").decode() for k, v in zip(TAGS, (path[0], "/".join(path[1:])), strict=True)}
+    return {
+        k: v.encode("ascii", "backslashreplace").decode() for k, v in zip(_TAGS, (path[0], "/".join(path[1:])), strict=True)
+    }
 
 
 class Server(Actor):
@@ -90,7 +92,7 @@ class Server(Actor):
         function(*args)
         self._heard.append((function, *args))
         if heard := [actor.hear.remote(function, *args) for actor in self._pairs.known()]:
-            ray.wait(heard, num_returns=len(heard), timeout=SECONDS_TO_HEAR)
+            ray.wait(heard, num_returns=len(heard), timeout=_SECONDS_TO_HEAR)
 
     @ray.method(concurrency_group="trainings")
     def train(self, function: Function, path: Path, *args: object) -> Any:
@@ -166,7 +168,7 @@ class _Leads(Clients):
 
     def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
         dealt = blocks(num_items, len(self._seats))
-        given = [ray.put(a) if len(dealt) > 1 and _size(a) > BYTES_INLINE else a for a in args]
+        given = [ray.put(a) if len(dealt) > 1 and _size(a) > _BYTES_INLINE else a for a in args]
 
         self._give()
         try:

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from fedgraph.errors import RuntimeFailure
 
 FEWEST = 100  # test nodes: one standard error of an accuracy is then at most 0.05
-NUM_BINS = 15  # of the calibration error (Guo et al., ICML 2017)
+_NUM_BINS = 15  # of the calibration error (Guo et al., ICML 2017)
 
 
 def probabilities(scores: np.ndarray) -> np.ndarray:
@@ -55,10 +55,10 @@ def macro_f1(truth: np.ndarray, named: np.ndarray) -> float:
 
 
 def calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
-    """Expected calibration error, 0 … 1: mean |confidence − accuracy| over ``NUM_BINS`` equal bins of the confidence
+    """Expected calibration error, 0 … 1: mean |confidence − accuracy| over ``_NUM_BINS`` equal bins of the confidence
     (Guo et al., ICML 2017, Equation 3). chances: [n, c]. truth: int64 [n]."""
     confidence, right = chances.max(axis=1), chances.argmax(axis=1) == truth
-    bins = np.minimum((confidence * NUM_BINS).astype(int), NUM_BINS - 1)
+    bins = np.minimum((confidence * _NUM_BINS).astype(int), _NUM_BINS - 1)
     gaps = [abs(confidence[bins == b].sum() - right[bins == b].sum()) for b in np.unique(bins)]
     return float(sum(gaps) / truth.size)
 

@@ -10,7 +10,7 @@ from fedgraph.comparison.metric_space import Metric, Weights
 from fedgraph.documents.settings import PerDataset, Says, Spec
 from fedgraph.tasks.base.graphs.graph_settings import WEIGHTS, Distinct, Encoder, Epsilons, Models, Solving
 
-Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
+_Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 
 
 class Params(Solving):
@@ -26,7 +26,7 @@ class Params(Solving):
         {}, description="epsilons on single data sets, by name"
     )
     encoders: Annotated[list[Encoder], Distinct] = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
-    baselines: Annotated[list[Baseline], Distinct] = Field(
+    baselines: Annotated[list[_Baseline], Distinct] = Field(
         ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
     )
     partition: Spec = Field(

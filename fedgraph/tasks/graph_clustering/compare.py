@@ -28,7 +28,7 @@ Compare = Literal["gw", "fgw", "mean", "histogram"]
 OF_VECTORS = ("mean", "histogram")
 FOLDS, NEIGHBOURS = 5, 5
 SAMPLED = 100  # pairs that are solved with one descent and carefully
-BARYCENTRES, MOST_MEMBERS = 3, 12  # that are made with POT, too; members of each
+_BARYCENTRES, MOST_MEMBERS = 3, 12  # that are made with POT, too; members of each
 COSTS, GAMMAS = (1.0, 10.0, 100.0), (0.125, 0.5, 2.0)  # of the support vector machine, on distances in medians
 
 
@@ -45,7 +45,7 @@ class Clustering:
 @dataclass(frozen=True, eq=False)
 class Found:
     """distances: float64 [graphs, graphs]. labels: int64 [graphs], the clusters. facts: of the solver. pictured:
-    ``matched_largest``.
+    ``_matched_largest``.
     """
 
     distances: np.ndarray
@@ -75,12 +75,12 @@ def discrepancies(
     if checked is not None and options.alpha is None:
         centres = context.runtime.on_server(_verified_barycentres, tuple(made), found.labels)
     minima = minima_variation(made, options, sample)
-    pictured = {} if cell.seed else context.runtime.on_server(matched_largest, tuple(made), options)
+    pictured = {} if cell.seed else context.runtime.on_server(_matched_largest, tuple(made), options)
     facts = replace(solved, minima=minima, verified=checked, barycentres=centres)
     return Found(distances, found.labels, facts, pictured)
 
 
-def matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
+def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
     """What Gromov-Wasserstein matched between the two largest clients, whose sizes are public, for a picture.
 
     matched: int64 [2], their numbers. coupling: float32 [n, m]. places_one, places_two: float32 [n, 2] and [m, 2], maps of
@@ -98,7 +98,7 @@ def matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions) 
 def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> Barycentres | None:
     """Of the first clusters with two members or more: barycentres by our solver and by POT, from equal starts."""
     clusters = [np.flatnonzero(labels == label)[:MOST_MEMBERS] for label in np.unique(labels)]
-    members = [[made[i] for i in own] for own in clusters if own.size > 1][:BARYCENTRES]
+    members = [[made[i] for i in own] for own in clusters if own.size > 1][:_BARYCENTRES]
     both = [agreement.verify_barycentre(own, round(float(np.mean([s.num_points for s in own])))) for own in members]
     if not both:
         return None

@@ -70,7 +70,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
 
 
 def _plan_one(params: Params, cell: Cell, context: Context) -> Plan:
-    world = dealt_world(params, cell, context)
+    world = _dealt_world(params, cell, context)
     setting = world.setting
     method, settings = _method(params, cell)
     training.require_answers(setting, method, cell, params.protocol)
@@ -116,7 +116,7 @@ def train(params: Params, cell: Cell, context: Context) -> training.Trained:
 
 
 def _train_one(params: Params, cell: Cell, context: Context) -> training.Trained:
-    made, world = plan(params, cell, context), dealt_world(params, cell, context)
+    made, world = plan(params, cell, context), _dealt_world(params, cell, context)
     who = attendance.drawn_attendance(params.federation, made, cell, context)
     masks, keep = attendance.masks_of(params.federation, made), pictures.curve_rounds(params.curve, made)
     key = _partition_key(params, cell)
@@ -191,7 +191,7 @@ def _least_class(context: Context) -> int | None:
     return int(np.unique(context.data.labels[context.data.labels >= 0], return_counts=True)[1].min())
 
 
-def dealt_world(params: Params, cell: Cell, context: Context) -> DealtWorld:
+def _dealt_world(params: Params, cell: Cell, context: Context) -> DealtWorld:
     """The setting, dealt to the cell's clients."""
     return DealtWorld(
         cell.world,
@@ -204,7 +204,7 @@ def dealt_world(params: Params, cell: Cell, context: Context) -> DealtWorld:
 
 def clients(params: Params, cell: Cell, context: Context) -> Partition:
     """Who holds which node. ``ScenarioError`` where the model reads columns as ranks, which a deployment does not know."""
-    world = dealt_world(params, cell, context)
+    world = _dealt_world(params, cell, context)
     if world.facts.columns is not None or world.setting.ranks is not None:
         raise ScenarioError(f"{context.dataset}: columns of numbers became ranks, which no project carries; give them bounds")
     return world.partition

@@ -28,7 +28,7 @@ NO_AMPLIFICATION = (
 )
 
 
-ONE_BY_ONE = (
+_ONE_BY_ONE = (
     "Clients answer when they are done (FedBuff): each update is one release of its client, ε is that of the client with the "
     "most, and nothing is amplified."
 )
@@ -70,7 +70,7 @@ def with_answers(settings: Participation, facts: PublicFacts, cell: Cell, method
 def plan_with_sampling_note(made: Plan) -> Plan:
     """The plan with a sentence on what sampling does not buy."""
     if made.facts.attendance.asynchronous:
-        return replace(made, notes=(*made.notes, ONE_BY_ONE))
+        return replace(made, notes=(*made.notes, _ONE_BY_ONE))
     return replace(made, notes=(*made.notes, NO_AMPLIFICATION)) if made.facts.attendance.words else made
 
 

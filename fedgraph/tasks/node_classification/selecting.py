@@ -40,9 +40,9 @@ from fedgraph.tasks.base.training import Trained
 from fedgraph.types import Graph
 from fedgraph.worlds.protocols import Setting, without_edges
 
-JUDGES, MOST_JUDGES = 0.2, 1000  # of the labelled people, and how many at most
+_JUDGES, MOST_JUDGES = 0.2, 1000  # of the labelled people, and how many at most
 HALVINGS = 9  # of the interval of the ε of one training
-CHEAPEST = 30.0  # how many times smaller than the whole it may be
+_CHEAPEST = 30.0  # how many times smaller than the whole it may be
 PATH = "choice"
 
 
@@ -72,7 +72,7 @@ def judges_and_trainers(setting: Setting, protocol: str, rng: np.random.Generato
     """(what trains, who judges). rng: a public coin, so that who judges is public, as who trains is."""
     held = setting.held
     labelled = np.flatnonzero(held.labels >= 0)
-    rows = np.sort(rng.permutation(labelled)[: min(MOST_JUDGES, max(1, round(JUDGES * labelled.size)))])
+    rows = np.sort(rng.permutation(labelled)[: min(MOST_JUDGES, max(1, round(_JUDGES * labelled.size)))])
     judges = Judges(held, rows, alone=protocol != "transductive")
     if not judges.alone:
         labels = held.labels.copy()
@@ -149,7 +149,7 @@ class Selecting:
     def _affordable(self) -> Priced:
         with SerialRuntime() as engine:
             planned = functools.partial(self._planned, self.trial_context(engine))
-            low, high = self.cell.epsilon / CHEAPEST, self.cell.epsilon
+            low, high = self.cell.epsilon / _CHEAPEST, self.cell.epsilon
             best = planned(low)
             if best.plan.provable().epsilon > self.cell.epsilon:
                 raise PrivacyError(f"ε = {high:g} does not pay for a choice; allowed: fewer trials (among), or a larger ε")

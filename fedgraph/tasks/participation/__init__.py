@@ -43,7 +43,7 @@ from fedgraph.worlds.dealt import DealtWorld, Federation, deal, federation_of
 from fedgraph.worlds.world import ALONE, Kind, LeftOut, World, trusting
 
 Participation = Literal["alone", "federated", "curator", "left-out", "personalised"]
-DEFAULT: list[Participation] = ["alone", "federated", "curator", "personalised"]
+_DEFAULT: list[Participation] = ["alone", "federated", "curator", "personalised"]
 FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
 
 
@@ -53,7 +53,7 @@ class Params(node_settings.Params):
     partition: Spec = Field(
         default_factory=lambda: {"partition": "natural"}, description="who owns which node (default: as the data say)"
     )
-    participations: list[Participation] = Field(DEFAULT, min_length=1, description="which choices are compared")
+    participations: list[Participation] = Field(_DEFAULT, min_length=1, description="which choices are compared")
     left_out: Literal["all"] | int | list[str] = Field(
         3, description="clients left out in turn: all, so many (from the smallest to the largest), or names"
     )

@@ -19,7 +19,7 @@ from fedgraph.tasks.base.graphs.pairwise import kept_pairs
 from fedgraph.types import Graph, GraphCollection
 
 SIZE, DEGREES = "graph size", "size and degrees"
-SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
+_SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
 CONSTANT = "constant embedding"
 LEAKS = (SIZE, DEGREES)
 
@@ -29,7 +29,7 @@ def size_distances(sizes: np.ndarray) -> np.ndarray:
     return in_medians(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
 
 
-def degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
+def _degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
     """float64 [graphs, 1 + largest n]: the size, then the sorted degree sequence padded with zeros."""
     rows = np.zeros((len(graphs), 1 + max(g.num_nodes for g in graphs)))
     for row, graph in zip(rows, graphs, strict=True):
@@ -40,7 +40,7 @@ def degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
 
 def degree_distances(graphs: Sequence[Graph]) -> np.ndarray:
     """Squared Euclidean distance of sizes and sorted degree sequences, in medians."""
-    rows = degree_rows(graphs)
+    rows = _degree_rows(graphs)
     squares = np.square(rows).sum(axis=1)
     return in_medians(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
 
@@ -97,7 +97,7 @@ def distances_of(
     made: dict[str, Callable[[], np.ndarray]] = {
         SIZE: lambda: size_distances(sizes),
         DEGREES: lambda: degree_distances(collection.graphs),
-        SHORTEST: lambda: shortest_path_distances(collection),
+        _SHORTEST: lambda: shortest_path_distances(collection),
     }
     return context.cached(key, made[row]), SolverFacts()
 

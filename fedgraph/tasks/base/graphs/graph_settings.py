@@ -55,7 +55,7 @@ def label(method: Spec) -> str:
     return str(method.get("label", method.get("model", "gcn")))
 
 
-def without_own_encoder(method: Spec) -> Spec:
+def _without_own_encoder(method: Spec) -> Spec:
     """Itself; ``ValueError`` where a model names an encoder or a rule of ε of its own: rows are named by the task's."""
     for key, instead in (("encoder", "encoders"), ("epsilon_rule", "epsilons (1/n is the rule)")):
         if key in method:
@@ -73,7 +73,7 @@ class Row(RowKeys):
     fused: Literal["raw", "embedding"] | None = Field(None, description="node features beside distances")
 
 
-Model = Annotated[Spec, AfterValidator(without_own_encoder)]
+Model = Annotated[Spec, AfterValidator(_without_own_encoder)]
 
 
 def checked(methods: list[Spec]) -> list[Spec]:

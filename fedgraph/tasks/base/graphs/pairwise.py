@@ -23,9 +23,9 @@ from fedgraph.learning.layers.matrices import device
 from fedgraph.tasks.base import Context, Pairs
 
 PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: each chunk packs all that it touches
-PAIRS_TO_VERIFY = 10  # in one call
+_PAIRS_TO_VERIFY = 10  # in one call
 PAIRS_PER_BATCH = 20_000  # on a GPU, in order of size
-SECONDS_BETWEEN_WRITES = 5.0
+_SECONDS_BETWEEN_WRITES = 5.0
 
 
 def name_of(spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> str:
@@ -70,7 +70,7 @@ class Table:
         """Take them in; every few seconds what came in since is written."""
         self._enter(which, results)
         self._waiting.append((which, results))
-        if time.monotonic() - self._written > SECONDS_BETWEEN_WRITES:
+        if time.monotonic() - self._written > _SECONDS_BETWEEN_WRITES:
             self.flush()
 
     def close(self) -> SolvedPairs:
@@ -198,7 +198,7 @@ def verified_pairs(
     if not len(which) or options.loss != "square":  # ours has no other loss
         return None
     handle = context.runtime.share(f"spaces:{id(spaces)}", spaces)
-    chunks = [which[i : i + PAIRS_TO_VERIFY] for i in range(0, len(which), PAIRS_TO_VERIFY)]
+    chunks = [which[i : i + _PAIRS_TO_VERIFY] for i in range(0, len(which), _PAIRS_TO_VERIFY)]
     found = list(context.runtime.map(agreement.verify_against_pot, chunks, handle, options))
     context.runtime.forget(handle)
     return agreement.add_agreements(found)
