@@ -125,7 +125,10 @@ class CellStore:
 
 
 class PairStore:
-    """Tables of solved pairs, each under a name, as equally long columns; parts are added until the table is closed."""
+    """Tables of solved pairs, each under a name, as equally long columns; parts are added until the table is closed.
+
+    Cells of several curators may write to one table at the same time: whoever reads or writes holds the folder's lock.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "pairs"
@@ -136,6 +139,12 @@ class PairStore:
 
     def load(self, name: str) -> list[dict[str, np.ndarray]]:
         """Every part that was written whole; an empty list where there is none."""
+        if not self.folder.exists():
+            return []
+        with self._locked():
+            return self._load(name)
+
+    def _load(self, name: str) -> list[dict[str, np.ndarray]]:
         found = []
         for file in self._files(name):
             try:
@@ -147,20 +156,31 @@ class PairStore:
 
     def add(self, name: str, columns: dict[str, np.ndarray]) -> None:
         """One more part."""
-        self.folder.mkdir(exist_ok=True)
-        number = 1 + max((int(f.name.split(".")[1]) for f in self._files(name) if f != self._whole(name)), default=-1)
-        self._write(self.folder / f"{name}.{number}.npz", columns)
+        with self._locked():
+            number = 1 + max((int(f.name.split(".")[1]) for f in self._files(name) if f != self._whole(name)), default=-1)
+            self._write(self.folder / f"{name}.{number}.npz", columns)
 
     def close(self, name: str) -> str:
         """Join the parts into one table; its file, as seen from the run's folder."""
-        parts = self._files(name)
-        if parts != [self._whole(name)]:
-            found = self.load(name)
-            self._write(self._whole(name), _in_order({k: np.concatenate([part[k] for part in found]) for k in found[0]}))
-            for file in parts:
-                if file != self._whole(name):
-                    file.unlink()
+        with self._locked():
+            parts = self._files(name)
+            if parts != [self._whole(name)] and (found := self._load(name)):
+                self._write(self._whole(name), _in_order({k: np.concatenate([part[k] for part in found]) for k in found[0]}))
+                for file in parts:
+                    if file != self._whole(name):
+                        file.unlink(missing_ok=True)
         return f"pairs/{name}.npz"
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.folder.mkdir(exist_ok=True)
+        held = os.open(self.folder, os.O_RDONLY)
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(held, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(held)
 
     def _whole(self, name: str) -> Path:
         return self.folder / f"{name}.npz"
@@ -177,9 +197,10 @@ class PairStore:
 
 
 def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The same table sorted by its pairs, which are kept as two columns of small integers: the file is a third smaller."""
+    """The same table sorted by its pairs, each once; they are kept as two columns of small integers: the file is a third
+    smaller."""
     pairs = columns["pairs"]
-    order = np.lexsort(pairs.T[::-1])
+    order = np.unique(pairs, axis=0, return_index=True)[1]
     least = np.min_scalar_type(int(pairs.max(initial=0)))
     return {k: np.asfortranarray(v[order].astype(least if k == "pairs" else v.dtype)) for k, v in columns.items()}
 

@@ -1,13 +1,15 @@
 """What follows from public data alone is computed once on a machine: one process keeps it in a folder, and the others read it.
 
 A run has several processes, and each would train the same public encoder and find the same public directions. ``sharing``
-makes the folder and removes it at the end; without one every process computes for itself. Only arrays that depend on public
-data may be kept here: they are written to the disk.
+makes the folder and removes it at the end, and also those of runs that were killed; without one every process computes for
+itself. Only arrays that depend on public data may be kept here: they are written to the disk.
 """
 
 import contextlib
 import hashlib
+import os
 import pickle
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,12 +21,14 @@ import scipy.sparse as sp
 Made = TypeVar("Made")
 _MOST = 1 << 26  # bytes of what is kept: more takes long to write, and rarely fits into other processes
 _folder: Path | None = None
+PREFIX, OWNER = "fedgraph-once-", "owner"  # of folders, and the file in them that a living run has locked
+CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 
 def share_in(folder: str | None) -> None:
     """Keep in this folder and look there, from now on; on a machine that has no such folder, and for None, nowhere."""
     global _folder
-    _folder = Path(folder) if folder is not None and Path(folder).is_dir() else None
+    _folder = Path(folder) if folder is not None and os.path.isdir(folder) else None
 
 
 def shared_in() -> str | None:
@@ -37,11 +41,34 @@ def sharing() -> Iterator[None]:
     """A folder for the processes of one run; none where none can be made."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            share_in(stack.enter_context(tempfile.TemporaryDirectory(prefix="fedgraph-", ignore_cleanup_errors=True)))
+            _remove_left_over()
+            made = stack.enter_context(tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True))
+            share_in(made)
+            _locked(stack, Path(made) / OWNER)
         try:
             yield
         finally:
             share_in(None)
+
+
+def _remove_left_over() -> None:
+    """Folders of this user whose runs were killed: nobody holds the lock of their owner any more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            own = folder.lstat().st_uid == os.getuid() and (folder / OWNER).is_file()
+            if own and _locked(stack, folder / OWNER, wait=False):
+                shutil.rmtree(folder)
+
+
+def _locked(stack: contextlib.ExitStack, file: Path, wait: bool = True) -> bool:
+    """Whether ``file`` is locked until ``stack`` ends: not where no file can be made, and not on a system without locks."""
+    with contextlib.suppress(ImportError, OSError):
+        import fcntl  # not on Windows
+
+        held = stack.enter_context(file.open("w"))
+        fcntl.flock(held, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def digest(*parts: object) -> str:
@@ -69,15 +96,14 @@ def made_once(key: str, make: Callable[[], Made]) -> Made:
         return make()
     file = _folder / key
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(ImportError, OSError):
-            import fcntl  # not on Windows
-
-            fcntl.flock(stack.enter_context(open(f"{file}.lock", "w")), fcntl.LOCK_EX)
-        with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
-            return cast(Made, pickle.loads(file.read_bytes()))
+        _locked(stack, Path(f"{file}.lock"))
+        with contextlib.suppress(OSError):
+            checksum, text = (kept := file.read_bytes())[:CHECKSUM_BYTES], kept[CHECKSUM_BYTES:]
+            if checksum == hashlib.sha256(text).digest():  # whole, and as it was written
+                return cast(Made, pickle.loads(text))
         found = make()
         text = pickle.dumps(found, protocol=5)
         if len(text) <= _MOST:
             with contextlib.suppress(OSError):  # a disk that is full: every process computes for itself
-                file.write_bytes(text)
+                file.write_bytes(hashlib.sha256(text).digest() + text)
         return found

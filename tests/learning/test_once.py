@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
 import threading
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import pytest
@@ -55,6 +63,72 @@ def test_without_a_folder_everybody_computes(tmp_path: Path, monkeypatch: pytest
     assert once.shared_in() is None
     once.made_once("key", lambda: made.append(5))
     assert made[-1] == 5
+
+
+def test_what_is_damaged_is_made_again() -> None:
+    """Half of it, as a full disk leaves it; or bytes that still can be read, and say something else."""
+    value = [np.arange(1000.0), "text"]
+    with once.sharing():
+        folder = once.shared_in()
+        assert folder is not None
+        once.made_once("key", lambda: value)
+        file = Path(folder) / "key"
+        whole = file.read_bytes()
+        another = bytearray(whole)
+        another[-100] ^= 1
+        for damaged in (b"", whole[:20], whole[:-1], bytes(another), b"N.", b"cfedgraph.gone\nClass\n.", pickle.dumps("other")):
+            file.write_bytes(damaged)
+            array, _ = once.made_once("key", lambda: value)
+            assert np.array_equal(array, value[0])
+            assert file.read_bytes() == whole
+
+
+def test_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk, a folder that somebody else owns, a folder that is gone."""
+
+    def refused(*args: object) -> int:
+        raise OSError(errno.ENOSPC, "full")
+
+    with once.sharing():
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "write_bytes", refused)
+            assert once.made_once("key", lambda: 1) == 1
+        shutil.rmtree(str(once.shared_in()))
+        assert [once.made_once("key", lambda n=n: n) for n in (2, 3)] == [2, 3]
+
+
+def test_a_folder_that_may_not_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a cluster: the driver's temporary folder lies in one that its user alone may read."""
+
+    def refused(*args: object, **more: object) -> os.stat_result:
+        raise PermissionError(errno.EACCES, "not yours")
+
+    monkeypatch.setattr(os, "stat", refused)
+    once.share_in("/tmp/user/1000/fedgraph-once-abc")
+    assert once.shared_in() is None
+
+
+def test_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    killed, foreign = tmp_path / "fedgraph-once-killed", tmp_path / "fedgraph-once-other"
+    for folder in (killed, foreign):
+        folder.mkdir()
+    (killed / "owner").touch()
+    (killed / "key").touch()
+    code = "from fedgraph.learning import once\nwith once.sharing(): print(once.shared_in(), flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)}
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        living = Path(other.stdout.readline().strip())
+        assert not killed.exists()
+        assert foreign.exists(), "it does not say whose it is"
+        with once.sharing():
+            assert living.exists(), "its run is at work"
+        other.kill()
+    with once.sharing():
+        assert not living.exists()
 
 
 def test_other_data_have_another_name() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import tempfile
+import time
 
 import pytest
 from matplotlib.axes import Axes
@@ -15,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every
 
 @pytest.fixture(autouse=True)
 def _two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
 
 
 def test_a_copy_makes_one_and_this_process_the_next() -> None:
@@ -44,6 +47,60 @@ def test_what_a_copy_cannot_make_is_made_here() -> None:
         asked = beside.made_beside(fails)
         with pytest.raises(ValueError, match="no picture"):
             asked()
+
+
+def test_a_copy_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread of this process may have held a lock when it was copied."""
+    monkeypatch.setattr(beside, "SECONDS_TO_DRAW", 0.3)
+    own = os.getpid()
+
+    def waits() -> int:
+        while os.getpid() != own:
+            time.sleep(1)
+        return own
+
+    with beside.on_all_cores():
+        asked = beside.made_beside(waits)
+        assert asked() == own
+        forgotten = beside.made_beside(waits)
+    assert forgotten() == own
+
+
+def test_where_endings_of_processes_are_ignored() -> None:
+    """As after ``trap '' CHLD`` in a shell: nobody hears how a copy ended."""
+    own = os.getpid()
+
+    def half() -> str:
+        if os.getpid() != own:
+            os._exit(1)
+        return "whole"
+
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        with beside.on_all_cores():
+            first = beside.made_beside(os.getpid)
+            assert first() != own
+            second = beside.made_beside(half)
+            assert second() == "whole"
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_no_room_for_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*args: object, **more: object) -> int:
+        raise BlockingIOError("no more processes")
+
+    for module, name in ((os, "fork"), (tempfile, "TemporaryFile")):
+        with monkeypatch.context() as patched, beside.on_all_cores():
+            patched.setattr(module, name, refused)
+            asked = beside.made_beside(os.getpid)
+            assert asked() == os.getpid()
+
+
+def test_a_copy_makes_no_copies() -> None:
+    with beside.on_all_cores():
+        asked = beside.made_beside(lambda: (os.getpid(), beside.made_beside(os.getpid)()))
+        assert len(set(asked())) == 1
 
 
 def test_figures_are_equal() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import re
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from fedgraph import runtime
 from fedgraph.cells.cell import Cell
 from fedgraph.cells.store import PairStore
+from fedgraph.comparison.classify import Split
 from fedgraph.comparison.gromov import GromovOptions, pairs, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace, from_embedding
 from fedgraph.comparison.solving import SolverFacts
@@ -28,6 +31,8 @@ def spaces(seed: int = 0) -> list[MetricSpace]:
 
 def context(folder: Path | None) -> Context:
     kept = None if folder is None else PairStore(folder)
+    if folder is not None:
+        folder.mkdir(exist_ok=True)
     return Context("t", "none", None, 0, 1, runtime.start("serial"), pairs=kept)
 
 
@@ -54,6 +59,48 @@ def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch:
     assert np.array_equal(pairwise.all_pairs(given, options, context(tmp_path))[0], whole)
     assert not sum(calls)
     assert [f"pairs/{f.name}" for f in (tmp_path / "pairs").iterdir()] == [facts.solved.file]
+
+
+def _adds_and_closes(folder: Path, part: int) -> None:
+    pairs = PairStore(folder)
+    for number in range(20):
+        which = np.array([[0, 1], [part, 10 + number]], np.int32)
+        ones = np.ones(2, np.int32)
+        pairs.load("x")
+        pairs.add("x", {"pairs": which, "value": which.sum(1) * 1.0, "converged": ones > 0, "steps": ones})
+        pairs.close("x")
+
+
+def test_cells_of_several_curators_write_to_one_table(tmp_path: Path) -> None:
+    """Rows without a model have the same spaces in every seed, so two curators may solve them at the same time."""
+    with ProcessPoolExecutor(4, multiprocessing.get_context("spawn")) as processes:
+        for done in [processes.submit(_adds_and_closes, tmp_path, part) for part in range(4)]:
+            done.result()
+    (file,) = (tmp_path / "pairs").iterdir()
+    with np.load(file) as kept:
+        assert kept["pairs"].tolist() == [[0, 1], *([part, 10 + number] for part in range(4) for number in range(20))]
+
+
+@pytest.mark.parametrize("earlier", [(), (1,), (1, 2)])
+@pytest.mark.parametrize("disk", [False, True])
+def test_what_other_cells_asked_before_changes_no_record(tmp_path: Path, disk: bool, earlier: tuple[int, ...]) -> None:
+    """Seeds of one row share a table; which is the first depends on who computes them, and on interruptions."""
+    given, options = spaces(), GromovOptions(max_iterations=2)
+    split = {seed: Split(np.arange(5, 20), np.arange(0), np.arange(5) if seed else np.arange(3)) for seed in range(3)}
+    where = tmp_path if disk else None
+
+    def asked(seed: int, here: Context) -> tuple[np.ndarray, SolverFacts]:
+        return pairwise.kept_pairs(("k",), lambda: given, options, here, split[seed], 2)
+
+    alone, facts = asked(0, context(tmp_path / "alone" if disk else None))
+    shared = context(where)
+    for seed in earlier:
+        asked(seed, context(where) if seed == 2 else shared)
+    found, later = asked(0, shared)
+    assert np.array_equal(found, alone)
+    assert facts.solved is not None
+    assert facts.solved.pairs < 190
+    assert later == facts
 
 
 def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) -> None:

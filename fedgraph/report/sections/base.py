@@ -122,9 +122,10 @@ _SOLVERS = {
 def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]) -> list[str]:
     """How sure the discrepancies of a table are, and where each pair's is kept."""
     every = [f.solved for f in facts if f.solved is not None and f.solved.pairs]
-    found = {f.file or str(i): f for i, f in enumerate(every)}  # seeds may share a table
-    if not found:
+    if not every:
         return []
+    # Seeds may share a table: the one that asked for most counts.
+    found = {f.file or str(i): f for i, f in sorted(enumerate(every), key=lambda one: one[1].pairs)}
     pairs, converged = sum(f.pairs for f in found.values()), sum(f.converged for f in found.values())
     share, others = ("all", "") if converged == pairs else (f"{converged:,}", ", the others at the limit of steps")
     solver = _SOLVERS[str(settings.get("solver", "fast"))]

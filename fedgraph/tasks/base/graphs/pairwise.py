@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,46 +39,64 @@ def name_of(spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> str
     return digest.hexdigest()[:24]
 
 
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """value float64, converged bool, steps int32, all [N, N] and symmetric; steps −1 where a pair is not solved."""
+
+    value: np.ndarray
+    converged: np.ndarray
+    steps: np.ndarray
+
+    @classmethod
+    def nothing(cls, num: int) -> "Solved":
+        """No pair of ``num`` spaces."""
+        shape = (num, num)
+        return cls(np.full(shape, np.nan), np.zeros(shape, np.bool_), np.full(shape, -1, np.int32))
+
+    def enter(self, which: np.ndarray, results: gromov.PairResults) -> None:
+        """Take them in; pairs (i, j) are (j, i), too."""
+        for i, j in (which.T, which.T[::-1]):
+            self.value[i, j], self.converged[i, j], self.steps[i, j] = results.value, results.converged, results.iterations
+
+    def missing(self, which: np.ndarray) -> np.ndarray:
+        """bool [q]: which pairs of ``which`` int64 [q, 2] are not there yet."""
+        return np.asarray(self.steps[which[:, 0], which[:, 1]] < 0)
+
+
 @dataclass(eq=False)
 class Table:
-    """value float64, converged bool, steps int32, all [N, N] and symmetric; steps −1 where a pair is not solved.
+    """What one cell asks. disk: None keeps nothing; what others have written under this name is read. solved: it grows."""
 
-    disk: None keeps nothing. Pairs (i, j) are read as (j, i), too.
-    """
-
-    num: int
     name: str
     disk: Pairs | None
-    value: np.ndarray = field(init=False)
-    converged: np.ndarray = field(init=False)
-    steps: np.ndarray = field(init=False)
+    solved: Solved
 
     def __post_init__(self) -> None:
-        self.value = np.full((self.num, self.num), np.nan)
-        self.converged = np.zeros((self.num, self.num), np.bool_)
-        self.steps = np.full((self.num, self.num), -1, np.int32)
+        self._asked = np.zeros(self.solved.steps.shape, np.bool_)
         self._waiting: list[tuple[np.ndarray, gromov.PairResults]] = []
         self._written = time.monotonic()
         for part in self.disk.load(self.name) if self.disk else ():
-            self._enter(part["pairs"], gromov.PairResults(part["value"], part["converged"], part["steps"]))
+            self.solved.enter(part["pairs"], gromov.PairResults(part["value"], part["converged"], part["steps"]))
 
-    def missing(self, which: np.ndarray) -> bool:
-        """Whether any pair of ``which`` int64 [q, 2] is not there yet."""
-        return bool((self.steps[which[:, 0], which[:, 1]] < 0).any())
+    def ask(self, which: np.ndarray) -> None:
+        """The cell asks for these pairs, int64 [q, 2], solved or not."""
+        self._asked[which.min(1), which.max(1)] = True
 
     def enter(self, which: np.ndarray, results: gromov.PairResults) -> None:
         """Take them in; every few seconds what came in since is written."""
-        self._enter(which, results)
+        self.solved.enter(which, results)
         self._waiting.append((which, results))
         if time.monotonic() - self._written > _SECONDS_BETWEEN_WRITES:
             self.flush()
 
     def close(self) -> SolvedPairs:
-        """Write what is left as one table; where it is, how many pairs were solved and how many of them converged."""
+        """Write what is left as one table; where it is, how many pairs the cell asked for and how many of them converged.
+
+        What others asked for is in the table, too, and counts there: when they did must not change this cell's record.
+        """
         self.flush()
-        upper = np.triu(self.steps >= 0)
-        file = self.disk.close(self.name) if self.disk and upper.any() else None
-        return SolvedPairs(file, int(upper.sum()), int(self.converged[upper].sum()))
+        file = self.disk.close(self.name) if self.disk and self._asked.any() else None
+        return SolvedPairs(file, int(self._asked.sum()), int(self.solved.converged[self._asked].sum()))
 
     def flush(self) -> None:
         """Write what came in since the last time."""
@@ -92,10 +110,6 @@ class Table:
             }
             self.disk.add(self.name, columns)
         self._waiting, self._written = [], time.monotonic()
-
-    def _enter(self, which: np.ndarray, results: gromov.PairResults) -> None:
-        for i, j in (which.T, which.T[::-1]):
-            self.value[i, j], self.converged[i, j], self.steps[i, j] = results.value, results.converged, results.iterations
 
 
 def all_pairs(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context) -> tuple[np.ndarray, SolverFacts]:
@@ -112,29 +126,28 @@ def asked_pairs(
     context: Context,
     split: Split,
     k: int | None,
-    known: np.ndarray | None = None,
+    known: Solved | None = None,
 ) -> tuple[np.ndarray, SolverFacts]:
     """All discrepancies; or, with ``k``, those that votes of up to k neighbours of test rows need, infinity elsewhere.
 
     The facts say where each pair's result is kept (``Table``), and how many pairs were asked.
 
-    known: [N, N] of values found before, NaN elsewhere; it is read first, and receives what is solved. Between the same spaces
-    only: it saves work and changes no number.
+    known: what was solved before; it is read first, and receives what is solved. Between the same spaces only: it saves work
+    and changes no number.
     """
     if k is None:
         return all_pairs(spaces, options, context)
-    known = np.full((len(spaces), len(spaces)), np.nan) if known is None else known
     columns = np.sort(np.concatenate([split.train, split.validation]))
-    with _solver(spaces, options, context) as (table, solve):
+    with _solver(spaces, options, context, known) as (table, solve):
 
         def ask(which: np.ndarray) -> np.ndarray:
-            new = which[np.isnan(known[which[:, 0], which[:, 1]])]
-            if len(new):
-                known[new[:, 0], new[:, 1]] = known[new[:, 1], new[:, 0]] = solve(new)
-            return known[which[:, 0], which[:, 1]]
+            if (new := which[table.solved.missing(which)]).size:
+                solve(new)
+            table.ask(which)
+            return table.solved.value[which[:, 0], which[:, 1]]
 
         found, asked = to_nearest(spaces, split.test, columns, k, options.alpha, ask)
-    reached = np.full(known.shape, np.inf)
+    reached = np.full(table.solved.value.shape, np.inf)
     reached[np.ix_(split.test, columns)] = found
     return reached, SolverFacts(table.close(), asked=(asked, int(split.test.size * columns.size)))
 
@@ -151,20 +164,21 @@ def kept_pairs(
     spaces = context.cached((*key, "spaces"), make)
     if k is None:
         return context.cached(key, lambda: all_pairs(spaces, options, context))
-    known = context.cached((*key, "known"), lambda: np.full((len(spaces), len(spaces)), np.nan))
+    known = context.cached((*key, "known"), lambda: Solved.nothing(len(spaces)))
     return asked_pairs(spaces, options, context, split, k, known)
 
 
 @contextmanager
 def _solver(
-    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context
+    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context, known: Solved | None = None
 ) -> Iterator[tuple[Table, Callable[[np.ndarray], np.ndarray]]]:
     """Solves pairs int64 [q, 2] at the server, as often as asked: float64 [q]. What the table had is not solved again."""
     handle = context.runtime.share(f"spaces:{id(spaces)}", spaces)
     points = np.array([space.num_points for space in spaces])
     on_gpu = options.solver == "fast" and next(context.runtime.map(_on_gpu, [0]))
     options, size = (replace(options, solver="batched"), PAIRS_PER_BATCH) if on_gpu else (options, chunk_size(points))
-    table = Table(len(spaces), name_of(spaces, options) if context.pairs else "", context.pairs)
+    name = name_of(spaces, options) if context.pairs else ""
+    table = Table(name, context.pairs, Solved.nothing(len(spaces)) if known is None else known)
 
     def solve(which: np.ndarray) -> np.ndarray:
         order = np.arange(len(which))
@@ -173,14 +187,15 @@ def _solver(
 
             order = by_size(points[which])
         chunks = [which[order[i : i + size]] for i in range(0, len(which), size)]
-        chunks = [chunk for chunk in chunks if table.missing(chunk)]
+        chunks = [chunk for chunk in chunks if table.solved.missing(chunk).any()]
         done = len(which) - sum(map(len, chunks))
         context.progress("GW pairs", done, len(which))
         for chunk, part in zip(chunks, context.runtime.map(_solve_chunk, chunks, handle, options), strict=True):
             table.enter(chunk, part)
             done += len(chunk)
             context.progress("GW pairs", done, len(which))
-        return table.value[which[:, 0], which[:, 1]]
+        table.ask(which)
+        return table.solved.value[which[:, 0], which[:, 1]]
 
     try:
         yield table, solve
