@@ -30,7 +30,8 @@ class DataSource:
 class Environment:
     """versions: package → version. runtime: as the engine describes itself. seed: the root seed, or ``secret``.
 
-    cells: how many the scenario asks for. notice: what every output says where data were generated.
+    cells: how many the scenario asks for. quick: whether it was shrunk. notice: what every output says where data were
+    generated.
     """
 
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Environment:
     data: tuple[DataSource, ...] = ()
     made: Making = Making()
     cells: int = 0
+    quick: bool = False
     notice: str | None = None
 
 

@@ -290,7 +290,7 @@ def disclaim_run_folder(folder: Path) -> None:
     own = [folder / "cells" / name for name in (MARK, "lock")]
     if set((folder / "cells").iterdir()) - set(own):
         return
-    for file in (*own, folder / "scenario.yaml", folder / "environment.json"):
+    for file in (*own, folder / "scenario.yaml", folder / "environment.json", folder / "report.html"):
         file.unlink(missing_ok=True)
     for made in (folder / "cells", folder):
         if not any(made.iterdir()):

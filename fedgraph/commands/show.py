@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     found = runs.open_run(options.run)
     print(found.table().to_csv(index=False).strip() if options.csv else as_text(found))
-    if not options.csv and (options.run / "report.html").is_file():
+    if not options.csv and (options.run / "results.json").is_file():  # written with the page
         print(f"\nreport: {options.run / 'report.html'}")
     return 0
 

@@ -12,15 +12,9 @@ from fedgraph.cells.store import FailedCell, write_atomically
 from fedgraph.report import page, result_files
 from fedgraph.report.columns import numbers_of_cells
 from fedgraph.report.report_rows import group_rows
-from fedgraph.report.saved_run import UNFINISHED
+from fedgraph.report.saved_run import SHORT_RUN, UNFINISHED
 from fedgraph.report.sections.base import Records
 from fedgraph.types import Graph, GraphCollection, describe, describe_size
-
-_SHORT_RUN = (
-    "SHORT RUN (--quick): the scenario was shrunk so that it ends soon. This shows what a report looks like; do not decide by "
-    "its numbers."
-)
-
 
 _MOST_SENTENCES, MOST_NOTES = 9, 3  # on the screen; one line of either is broken into two or three there
 
@@ -93,7 +87,7 @@ def write(
 def _shortened(records: Sequence[Records], environment: Environment, failed: int) -> str | None:
     """What is said first of a run that was shrunk, or is not at its end."""
     done = sum(len(r.entries) for r in records)
-    said = [_SHORT_RUN] if any(r.short for r in records) else []
+    said = [SHORT_RUN] if any(r.short for r in records) else []
     if done + failed < environment.cells:
         said.append(UNFINISHED.format(done, environment.cells))
     return " ".join(said) or None
@@ -109,7 +103,7 @@ def _made(out: Path, resolved: str, records: Sequence[Records], environment: Env
         "fedgraph": " ".join(filter(None, (made.version, made.commit))),
         "Command": made.command,
         "Duration": "" if made.seconds is None else f"{_span(made.seconds)} for this command",
-        "Computing": f"{_span(seconds)} over all workers",
+        "Cells": f"{_span(seconds)} from begin to end, added up; cells that ran at the same time count each",
         "Disk": f"{size / 1e6:.1f} MB in the run's folder",
         "Seed": str(environment.seed),
         "Machine": f"{environment.platform}, {', '.join(environment.devices)}",

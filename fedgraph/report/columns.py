@@ -197,7 +197,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("deviation", "standard deviation", _of_score(lambda s: s.deviation), csv=False, tracked="metric"),
     Column("seeds", "seeds", lambda n: len(n.row.entries), csv=False, page=Page(4, "Independent repetitions. The ε is of one of them."), tracked="parameter"),  # noqa: E501
     Column("others", "other metrics", _of_score(lambda s: _show_others(s).text), csv=False, table=False, page=Page(4, "Everything else that was measured.", _show_others, numeric=False)),  # noqa: E501
-    Column("seconds", "seconds", lambda n: round(_seconds(n.row), 3), page=Page(4, "Wall time of one cell, mean over seeds.", lambda s: TableCell(f"{_seconds(s.row):.1f}", _seconds(s.row)))),  # noqa: E501
+    Column("seconds", "seconds", lambda n: round(_seconds(n.row), 3), page=Page(4, "Seconds from begin to end of one cell, mean over seeds; others may run at the same time.", lambda s: TableCell(f"{_seconds(s.row):.1f}", _seconds(s.row)))),  # noqa: E501
     Column("status", "status", lambda n: n.status),
     Column("anchor", "name for “fedgraph sheet”", _of_score(lambda s: s.anchor), csv=False),
 )  # fmt: skip

@@ -18,16 +18,22 @@ from fedgraph.report.report_rows import Row, group_rows
 from fedgraph.report.result_files import NAMING, identity_in, identity_of
 from fedgraph.report.scores import Score, row_anchor, score_rows
 
+SHORT_RUN = (
+    "SHORT RUN (--quick): the scenario was shrunk so that it ends soon. This shows what a report looks like; do not decide by "
+    "its numbers."
+)
 UNFINISHED = (
     "UNFINISHED RUN: {} of {} cells are done, and this is what they say. “fedgraph run … --resume DIR” computes the others."
 )
+UNREPORTED = "UNFINISHED RUN: all {} cells are done, but no report was written. “fedgraph run … --resume DIR” writes it."
 
 
 @dataclass(frozen=True)
 class SavedRun:
     """entries: finished cells as stored, in the order of results.json. files: of each. title: of its scenario, or its name.
 
-    notice: says which data were generated, and how many cells are done where some are missing; None where nothing is to say.
+    notice: says which data were generated, whether the run was shrunk, and how many cells are done where it is not at its end;
+    None where nothing is to say.
     """
 
     folder: Path
@@ -83,12 +89,14 @@ def load_run(folder: Path) -> SavedRun:
     cells = {file: _read_cell(file) for file in sorted((folder / "cells").glob("*.json.gz"))}
     if not cells:
         raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
-    unfinished = len(cells) < told.cells
-    if not unfinished:
+    unreported = not results.is_file() or UNFINISHED[:10] in str(listed.get("short"))
+    if not unreported and len(cells) >= told.cells:
         _require_rows(cells, listed["rows"], order)
     files = sorted(cells, key=lambda f: (order.get(identity_of(cells[f]), len(order)), identity_of(cells[f])))
-    done = UNFINISHED.format(len(files), told.cells) if unfinished else None
-    notice = " ".join(filter(None, (listed.get("notice") or told.notice, done))) or None
+    done = UNREPORTED.format(told.cells) if unreported else None
+    if len(files) < told.cells:
+        done = UNFINISHED.format(len(files), told.cells)
+    notice = " ".join(filter(None, (listed.get("notice") or told.notice, SHORT_RUN if told.quick else None, done))) or None
     return SavedRun(folder, tuple(cells[f] for f in files), told, title, notice, tuple(files))
 
 

@@ -82,6 +82,7 @@ def _computed(
     rounds: dict[str, object] = {"federations": schedule.where_rounds_run(asked.engine, asked.spread)}
     reporting = Reporting(ready, graphs, out, text, stages, kept, rounds | {"runtime": asked.engine}, began)
     reporting.write_environment()
+    reporting.write_first_page()
     workers = 1 if asked.engine == "serial" else asked.workers or os.cpu_count() or 1
     console.plan(total, total - len(todo), [cell for _, cell in todo], workers)
     engine: Runtime | None = None
@@ -107,8 +108,13 @@ def _computed(
                 engine.spent(tuple(map(str, done.cell.path)), done.outcome.epsilon_provable)
             reporting.report_now_and_then()
         reporting.where = beginning.ready().describe() | rounds
-    except BaseException:  # also Ctrl-C: what is done has its page
-        reporting.report_so_far()
+    except BaseException as error:  # also Ctrl-C: what is done has its page
+        shown = reporting.report_so_far()
+        if isinstance(error, KeyboardInterrupt):
+            where = f", and what they say is in {out / 'report.html'}" if shown else ""
+            there = sum(kept.written(cell) for stage in stages for cell in stage.cells)
+            words = f"{there} of {total} cells are done{where}; the same command with --resume {out} goes on"
+            raise KeyboardInterrupt(words) from None
         raise
     beginning.ready().close()
     console.close()

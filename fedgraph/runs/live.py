@@ -85,11 +85,13 @@ def read_state(folder: Path) -> State:
         raise DataError(f"{folder}: no run was begun here; allowed: the folder of a run (--out), running or ended")
     running = store.is_locked(folder)
     live, made = _read(folder / FILE, State), _read(folder / "environment.json", Environment)
-    if live is not None:
-        return live if running else replace(live, status="interrupted", working=(), left="", rates={})
+    if live is not None and running:
+        return live
     done = len(list((folder / "cells").glob(f"*{store.WHOLE}")))
+    if live is not None:
+        return replace(live, status="interrupted", done=done, working=(), left="", rates={})
     if made is None or running or done < made.cells:
-        return State("running" if running else "interrupted", 0.0, done, 0)
+        return State("running" if running else "interrupted", 0.0, done, 0 if made is None else made.cells)
     return State("finished", made.made.seconds or 0.0, done, done, runtime=made.runtime)
 
 

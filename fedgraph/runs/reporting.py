@@ -53,7 +53,7 @@ class Reporting:
         """As it is now: how long the run has taken, and how many cells it asks for."""
         cells = sum(len(stage.cells) for stage in self.stages)
         seed = self.ready.scenario.seed
-        found = _describe_process(seed, self.graphs, self.where, self.began, cells)
+        found = replace(_describe_process(seed, self.graphs, self.where, self.began, cells), quick=self.ready.quick)
         specs = (spec for stage in self.stages for spec in stage.task.params.model_dump().get("methods", ()))
         if isinstance(seed, str) and any("select" in spec for spec in specs):  # how long it took would tell of the trials
             return replace(found, made=replace(found.made, seconds=None))
@@ -63,6 +63,14 @@ class Reporting:
         """Before the first cell, so that the folder can be read at any time."""
         text = json.dumps(portable(asdict(self.environment())), indent=1, ensure_ascii=False) + "\n"
         store.write_atomically(self.out / "environment.json", text.encode())
+
+    def write_first_page(self) -> None:
+        """Before the first cell: who opens ``report.html`` of a run that is killed reads how to go on."""
+        from fedgraph.report.first_page import first_page
+
+        if not (self.out / "report.html").exists():
+            asked = self.ready.scenario
+            store.write_atomically(self.out / "report.html", first_page(asked.title or asked.name, self.out).encode())
 
     def report(self, console: Console, ended: bool = True) -> list[store.FailedCell]:
         """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""
@@ -84,12 +92,18 @@ class Reporting:
         if time.monotonic() - self.latest > _SECONDS_BETWEEN_PAGES:
             self.report_so_far()
 
-    def report_so_far(self) -> None:
-        """A page of what is done, without a word; where it cannot be made, the run goes on (or ends) as it would without."""
+    def report_so_far(self) -> bool:
+        """A page of what is done, without a word; where it cannot be made, the run goes on (or ends) as it would without.
+
+        Returns: whether it was made.
+        """
+        self.latest = time.monotonic()
         if any(self.kept.written(cell) for stage in self.stages for cell in stage.cells):
             with contextlib.suppress(Exception):
                 self.report(Console(quiet=True), ended=False)
-        self.latest = time.monotonic()
+                self.latest = time.monotonic()
+                return True
+        return False
 
 
 def records_of(stage: Stage, kept: store.CellStore) -> Records:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import html
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import fedgraph
 from fedgraph.commands import base as cli
-from fedgraph.runs import schedule
+from fedgraph.runs import live, schedule
 
 ASKED: dict[str, Any] = {
     "name": "cut", "seeds": 2, "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}],
@@ -57,6 +60,73 @@ def test_a_run_without_a_page_is_read_from_its_cells(cut: Path, capsys: pytest.C
         (cut / name).unlink()
     assert cli.main(["show", str(cut)]) == 0
     assert capsys.readouterr().out.startswith("UNFINISHED RUN: 2 of 5 cells are done")
+
+
+@pytest.mark.parametrize("left", ["no page", "an early page"])
+def test_a_run_that_ended_between_its_last_cell_and_its_page(cut: Path, left: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing was edited, and nothing says so."""
+    early = (cut / "results.json").read_bytes()
+    fedgraph.run(ASKED, out=cut, resume=True, quiet=True)
+    whole = capsys.readouterr() and cli.main(["show", str(cut)]) == 0 and capsys.readouterr().out
+    (cut / "results.json").unlink()
+    if left == "an early page":
+        (cut / "results.json").write_bytes(early)
+    assert cli.main(["show", str(cut)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("UNFINISHED RUN: all 5 cells are done, but no report was written.")
+    assert whole.splitlines()[0] in shown
+
+
+def test_a_run_that_is_killed_at_once_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After SIGKILL nobody writes any more; whoever opens the page must not find nothing."""
+    out = tmp_path / "<out> & more"
+
+    def killed(*args: Any) -> Iterator[schedule.Done]:
+        page = (out / "report.html").read_text(encoding="utf-8")
+        assert "UNFINISHED RUN" in page
+        assert f"“fedgraph show {html.escape(str(out))}”" in page
+        assert f"“--resume {html.escape(str(out))}”" in page
+        raise SystemExit(9)
+        yield
+
+    with monkeypatch.context() as patched:
+        patched.setattr(schedule, "computed_cells", killed)
+        with pytest.raises(SystemExit):
+            fedgraph.run(ASKED, out=out, quiet=True)
+    assert cli.main(["watch", str(out)]) == 0
+    assert "interrupted, 0 s, 0 of 5 cells done" in capsys.readouterr().out.replace("\n", " ")
+    fedgraph.run(ASKED, out=out, resume=True, quiet=True)
+    assert "UNFINISHED" not in (out / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("done", [0, 2])
+def test_who_interrupts_a_run_reads_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], done: int
+) -> None:
+    scenario, out, computed = tmp_path / "cut.yaml", tmp_path / "out", schedule.computed_cells
+    scenario.write_text(yaml.safe_dump(ASKED), encoding="utf-8")
+
+    def some(*args: Any) -> Iterator[schedule.Done]:
+        yield from itertools.islice(computed(*args), done)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(schedule, "computed_cells", some)
+    assert cli.main(["run", str(scenario), "--out", str(out)]) == 1
+    page = f", and what they say is in {out / 'report.html'}" if done else ""
+    said = f"interrupted; {done} of 5 cells are done{page}; the same command with --resume {out} goes on"
+    assert capsys.readouterr().err.splitlines()[-1] == said
+    assert live.read_state(out).done == done
+
+
+def test_a_shrunk_run_says_so_wherever_it_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = tmp_path / "short.yaml"
+    scenario.write_text(yaml.safe_dump(ASKED), encoding="utf-8")
+    assert cli.main(["run", str(scenario), "--quick", "--out", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    assert cli.main(["show", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.startswith("SHORT RUN (--quick)")
 
 
 def test_resumed_it_is_as_if_nothing_had_happened(cut: Path, tmp_path: Path) -> None:

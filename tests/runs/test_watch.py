@@ -70,7 +70,7 @@ def test_a_run_is_watched_while_it_goes_on_after_a_kill_and_at_its_end(
     assert re.search(r"out: running, \d+ s, 3 of 8 cells done", said[3])
     assert "at work: features" in said[3]
     interrupted = watched(out, capsys)
-    assert re.search(r"interrupted, \d+ s, 4 of 8 cells done\n--resume goes on with it", interrupted)
+    assert re.search(r"interrupted, \d+ s, 5 of 8 cells done\n--resume goes on with it", interrupted)
     monkeypatch.setattr(experiment.store.CellStore, "save", save)
     assert run.main([str(scenario), "--resume", str(out)]) == 0
     ended = watched(out, capsys)

@@ -37,9 +37,9 @@ def guarded(act: Callable[[], int]) -> int:
         signal.signal(signal.SIGTERM, _terminated)
     try:
         return act()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         how = "terminated" if _ended.is_set() else "interrupted"
-        return _say(f"{how}; finished cells are kept: repeat the command with --resume and the run's folder", 1)
+        return _say(f"{how}; {error}" if str(error) else how, 1)
     except DataError as error:
         for fault in str(error).splitlines():
             _say(fault, 2)
