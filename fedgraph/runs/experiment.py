@@ -101,24 +101,20 @@ def _computed(
         console.follow(out, engine)
         return engine
 
-    try:
-        for done in schedule.computed_cells(todo, begun, console, asked.spread, beginning.is_up):
-            _save(done, kept, charged, console)
-            if engine is not None and not isinstance(done.outcome, str):
-                engine.spent(tuple(map(str, done.cell.path)), done.outcome.epsilon_provable)
-            reporting.report_now_and_then()
-        reporting.where = beginning.ready().describe() | rounds
-    except BaseException as error:  # also Ctrl-C: what is done has its page
-        shown = reporting.report_so_far()
-        if isinstance(error, KeyboardInterrupt):
-            where = f", and what they say is in {out / 'report.html'}" if shown else ""
-            there = sum(kept.written(cell) for stage in stages for cell in stage.cells)
-            words = f"{there} of {total} cells are done{where}; the same command with --resume {out} goes on"
-            raise KeyboardInterrupt(words) from None
-        raise
-    beginning.ready().close()
-    console.close()
-    failed = reporting.report(console)
+    with reporting.told_how_to_go_on():
+        try:
+            for done in schedule.computed_cells(todo, begun, console, asked.spread, beginning.is_up):
+                _save(done, kept, charged, console)
+                if engine is not None and not isinstance(done.outcome, str):
+                    engine.spent(tuple(map(str, done.cell.path)), done.outcome.epsilon_provable)
+                reporting.report_now_and_then()
+            reporting.where = beginning.ready().describe() | rounds
+        except BaseException:  # also Ctrl-C: what is done has its page
+            reporting.report_so_far()
+            raise
+        beginning.ready().close()
+        console.close()
+        failed = reporting.report(console)
     (out / live.FILE).unlink(missing_ok=True)  # the report says more
     if failed:
         first = "; ".join(f"{f.cell.task}/{f.cell.dataset}/{f.cell.method}/{f.cell.variant}: {f.why}" for f in failed[:3])

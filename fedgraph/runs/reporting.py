@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from fedgraph.cells import store
 from fedgraph.cells.entry import portable
 from fedgraph.cells.environment import DataSource, Environment, Making, notice_of
 from fedgraph.runs.console import Console
+from fedgraph.runs.first_page import first_page
 from fedgraph.runs.schedule import Stage
 from fedgraph.scenario.read import Ready, file_name
 from fedgraph.types import Graph, GraphCollection
@@ -66,8 +67,6 @@ class Reporting:
 
     def write_first_page(self) -> None:
         """Before the first cell: who opens ``report.html`` of a run that is killed reads how to go on."""
-        from fedgraph.report.first_page import first_page
-
         if not (self.out / "report.html").exists():
             asked = self.ready.scenario
             store.write_atomically(self.out / "report.html", first_page(asked.title or asked.name, self.out).encode())
@@ -92,18 +91,24 @@ class Reporting:
         if time.monotonic() - self.latest > _SECONDS_BETWEEN_PAGES:
             self.report_so_far()
 
-    def report_so_far(self) -> bool:
-        """A page of what is done, without a word; where it cannot be made, the run goes on (or ends) as it would without.
-
-        Returns: whether it was made.
-        """
-        self.latest = time.monotonic()
+    def report_so_far(self) -> None:
+        """A page of what is done, without a word; where it cannot be made, the run goes on (or ends) as it would without."""
         if any(self.kept.written(cell) for stage in self.stages for cell in stage.cells):
             with contextlib.suppress(Exception):
                 self.report(Console(quiet=True), ended=False)
-                self.latest = time.monotonic()
-                return True
-        return False
+        self.latest = time.monotonic()
+
+    @contextlib.contextmanager
+    def told_how_to_go_on(self) -> Iterator[None]:
+        """Whoever interrupts what is done inside reads how many cells are done, where their page is, and what to type."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            cells = [cell for stage in self.stages for cell in stage.cells]
+            many, page = sum(map(self.kept.written, cells)), self.out / "report.html"
+            where = f", and what they say is in {page}" if many and (self.out / "results.json").exists() else ""
+            words = f"{many} of {len(cells)} cells are done{where}; the same command with --resume {self.out} goes on"
+            raise KeyboardInterrupt(words) from None
 
 
 def records_of(stage: Stage, kept: store.CellStore) -> Records:

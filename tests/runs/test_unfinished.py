@@ -120,6 +120,21 @@ def test_who_interrupts_a_run_reads_one_line(
     assert live.read_state(out).done == done
 
 
+def test_who_interrupts_the_last_page_reads_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario, out = tmp_path / "cut.yaml", tmp_path / "out"
+    scenario.write_text(yaml.safe_dump(ASKED), encoding="utf-8")
+
+    def interrupted(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fedgraph.report.write", interrupted)
+    assert cli.main(["run", str(scenario), "--out", str(out)]) == 1
+    said = f"interrupted; 5 of 5 cells are done; the same command with --resume {out} goes on"
+    assert capsys.readouterr().err.splitlines()[-1] == said
+
+
 def test_a_shrunk_run_says_so_wherever_it_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = tmp_path / "short.yaml"
     scenario.write_text(yaml.safe_dump(ASKED), encoding="utf-8")
