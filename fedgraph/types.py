@@ -249,7 +249,7 @@ def describe_size(graph: Graph | GraphCollection) -> str:
         return f"{graph.name}: {len(graph.graphs)} graphs, {graph.num_classes} classes"
     what = "nodes" if graph.names.one == "node" else f"{graph.names.one}s as rows"
     counts = f"{graph.num_nodes:,} {what}, {graph.num_edges:,} edges, {graph.num_features:,} features"
-    return f"{graph.name}: {counts}, {graph.num_classes} classes"
+    return f"{graph.name}: {counts}, " + (f"{graph.num_classes} classes" if graph.num_classes else "no labels")
 
 
 @dataclass(frozen=True, eq=False)

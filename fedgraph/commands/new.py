@@ -10,6 +10,7 @@ from fedgraph.commands.base import require_free, write_new
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust, trust_called
 from fedgraph.scenario import wanted as wishes
+from fedgraph.scenario.first_look import look_at_data, look_at_federation
 
 HELP = "write a commented scenario for your own graph or federation"
 _LABEL = "What is to be predicted? one of: {}"
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     graph = options.graph or (
         None if options.federation else questions.ask("--graph", "Your graph (a .npz file, a CSV folder, or a name)")
     )
-    seen = wishes.look_at_data(Path(graph or ""))
+    seen = look_at_federation(options.federation) if options.federation else look_at_data(Path(graph or ""))
     label, links = options.label, options.task == "links"
     if options.owner and not (links and graph and Path(graph).is_dir()):
         raise ScenarioError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,6 @@ ASKED = ("private", "public")  # the people whose answers are wanted
 TRUST = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)  # what every method of a draft can serve
 _FEWEST_LABELLED = 5
 FEWEST_OF_A_CLASS = 4  # graphs
-_MOST_TEXTS = 50  # different texts of a column that a draft makes columns of; more are names, and left out
-LABELS = ("label", "labels", "y", "class", "target")  # a column of features called so is what is predicted
 MANY_PEOPLE = 20_000  # from here on Leiden finds the communities that are dealt to clients: Louvain takes minutes
 LARGEST_DELTA = 1e-4  # of a draft, however few the people are
 WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
@@ -177,7 +175,7 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
     from fedgraph.types import Graph
 
     if federation is not None:
-        loaded = data.load("own/federation", path=federation, parameters={"labels": task == "nodes"})
+        loaded = data.load("own/federation", path=federation, parameters={**parameters, "labels": task == "nodes"})
         assert isinstance(loaded, Graph)
         if task == "nodes":
             require_classes("--federation", loaded)
@@ -264,57 +262,3 @@ def _of_federation(name: str, path: Path | None, title: str, found: str, graph: 
     crossing = int((owner[arcs.coords[0]] != owner[arcs.coords[1]]).sum()) // 2
     kept = graph if path is not None else None
     return Data(name, path, title, found, clients, bool(graph.masks), crossing, kept, graph.num_nodes)
-
-
-@dataclass(frozen=True)
-class Seen:
-    """numbers: columns that have no bounds yet. labels: columns that could be predicted. parameters: what the tables need."""
-
-    numbers: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    parameters: dict[str, object] = field(default_factory=dict)
-
-
-def look_at_data(folder: Path) -> Seen:
-    """A first look, before a person decided anything.
-
-    Nothing for what is neither graphs nor a folder with a table of features that has a header. ``DataError`` as the
-    reader of the folder raises it.
-    """
-    from fedgraph.data.base import tables
-    from fedgraph.data.base.files import Faults
-    from fedgraph.data.own import graph_folders
-
-    if graph_folders.is_collection(folder):
-        found = graph_folders.read(folder)
-        names = tuple(dict.fromkeys(name for graph in found.graphs for name in graph.columns))
-        rows = [dict(zip(graph.columns, cells, strict=True)) for graph in found.graphs for cells in graph.cells]
-        return _seen(names, [[row.get(name, "") for name in names] for row in rows], list(found.labels), [])
-    features, labels = folder / "features.csv", folder / "labels.csv"
-    if not features.is_file():
-        return Seen()
-    table = tables.feature_table(features.read_bytes(), str(features), Faults())  # the reader of the folder refuses them
-    first: dict[str, object] = {}
-    if labels.is_file():
-        named = list(tables.label_columns(labels.read_bytes(), str(labels), table.rows))
-        own: list[str] = []
-    else:
-        own = named = [name for name in table.names if name.casefold() in LABELS]
-        first = {"label": named[0]} if named else {}
-    seen = _seen(table.names, table.cells, named, own)
-    return replace(seen, parameters=first | seen.parameters)
-
-
-def _seen(names: Sequence[str], rows: Sequence[Sequence[str]], labels: list[str], own: list[str]) -> Seen:
-    """labels: columns that could be predicted. own: those of them that stand among the features."""
-    from fedgraph.data.own.columns import column_kinds
-
-    parameters: dict[str, object] = {}
-    kinds = column_kinds(names, rows)
-    texts = {name: {row[place] for row in rows} for place, name in enumerate(names) if kinds[name] == "text"}
-    dropped = [name for name, words in texts.items() if len(words) > _MOST_TEXTS and name not in own]
-    parameters |= {"text": "one-hot"} if texts.keys() - set(dropped) - set(own) else {}
-    parameters |= {"drop": dropped} if dropped else {}
-    parameters |= {"empty": "missing"} if any(not cell for row in rows for cell in row) else {}
-    numbers = [name for name, kind in kinds.items() if kind == "number" and name not in own]
-    return Seen(numbers, labels, parameters)

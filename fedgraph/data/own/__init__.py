@@ -51,7 +51,7 @@ class CsvParams(ColumnRules, EdgeRules):
     kinds: list[str] = Field([], description="kinds of edges that are kept (empty: all of them, and kinds are dropped)")
 
 
-class FederationParams(EdgeRules):
+class FederationParams(federation.FederationRules):
     """The folder says everything else."""
 
     labels: bool = Field(True, description="whether clients bring labels; false: nobody's is known, as links need none")

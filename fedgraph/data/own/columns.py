@@ -80,6 +80,7 @@ def read_columns(
     places: Callable[[int], str],
     nodes: Sequence[str],
     faults: Faults | None = None,
+    numbered: bool = True,
 ) -> ReadColumns:
     """The matrix of a table of texts.
 
@@ -91,6 +92,7 @@ def read_columns(
         places: where a row stands, as ``file:line``.
         nodes: the id of each row.
         faults: what was found wrong with the table before; it is refused together with the faults of its cells.
+        numbered: whether a column's place here is its place in the file.
 
     Returns:
         The matrix, and what was found out about the columns.
@@ -103,7 +105,10 @@ def read_columns(
             raise DataError(f"{file}: there is no column {key!r}; allowed: {', '.join(names)}")
     kept = [place for place, name in enumerate(names) if name not in rules.drop]
     columns = [_column(names[place], [row[place] for row in rows]) for place in kept]
-    wrong = [fault for place, column in zip(kept, columns, strict=True) for fault in _faults(column, place, rules, nodes)]
+    wrong = []
+    for place, column in zip(kept, columns, strict=True):
+        called = f"column {place + 2}{_called(column.name, place)}" if numbered else f"column {column.name!r}"
+        wrong += [(row, place, f"{called} {sentence}") for row, sentence in _faults(column, rules, nodes)]
     faults = Faults() if faults is None else faults
     for row, _, sentence in sorted(wrong):
         faults.note(places(row), sentence)
@@ -141,8 +146,8 @@ def _column(name: str, cells: list[str]) -> _Column:
     return _Column(name, "text" if mostly else "number", cells, values, empty)
 
 
-def _faults(column: _Column, place: int, rules: ColumnRules, nodes: Sequence[str]) -> list[tuple[int, int, str]]:
-    """(row, column, sentence) of each cell that the rules do not allow; of those that one word would allow, the first."""
+def _faults(column: _Column, rules: ColumnRules, nodes: Sequence[str]) -> list[tuple[int, str]]:
+    """(row, the rest of a sentence) of each cell that the rules do not allow; of those that one word would allow, the first."""
     wrong = column.empty if rules.empty == "refuse" else np.zeros(column.empty.shape, dtype=bool)
     if column.kind == "number" or (column.kind == "text" and rules.text == "refuse"):
         wrong = wrong | (np.isnan(column.values) & ~column.empty)
@@ -159,10 +164,10 @@ def _faults(column: _Column, place: int, rules: ColumnRules, nodes: Sequence[str
     for row in np.flatnonzero(told).tolist():
         cell = column.cells[row]
         shown = repr(cell) if cell else "an empty cell"
-        what = f"column {place + 2}{_called(column.name, place)} of node {nodes[row]!r} is {shown}"
+        what = f"of node {nodes[row]!r} is {shown}"
         further = len(alike[not cell]) - 1
         also = f" (and {further:,} further cells of this column)" if choice[row] and further else ""
-        found.append((row, place, f"{what}; allowed: {remedy[not cell]}{also}"))
+        found.append((row, f"{what}; allowed: {remedy[not cell]}{also}"))
     return found
 
 
@@ -241,6 +246,6 @@ def _missing_column_name(name: str) -> str:
     return f"{name} is missing"
 
 
-def column_kinds(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Mapping[str, str]:
-    """Column → ``yes/no``, ``number`` or ``text``; for a draft."""
-    return {name: _column(name, [row[place] for row in rows]).kind for place, name in enumerate(names)}
+def column_kinds(columns: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
+    """Column → ``yes/no``, ``number`` or ``text``, from its cells; for a draft."""
+    return {name: _column(name, list(cells)).kind for name, cells in columns.items()}

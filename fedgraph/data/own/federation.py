@@ -15,6 +15,9 @@ zeros there. ``features.csv`` starts with a header ``id,<name>,<name>,…``, or 
 line per value that is not zero. Files without names (npz, pt) take theirs from ``feature_names.txt``, one per line, or are
 called ``0``, ``1``, ….
 
+Texts, empty cells, dates and bounds are read as in ``own/csv`` (``columns``), by one rule for all clients: a text that one
+client has is a column for all.
+
 **Labels** are matched by their text. **masks.csv**: ``id,train|validation|test``; either every client has one or none.
 
 **Edges between clients.** ``ids.csv`` (``id,hash``) gives a client's nodes the names by which others know them, and
@@ -37,10 +40,11 @@ from pydantic import Field
 from fedgraph.data.base import arrays, splits, structure, tables
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, undirected
-from fedgraph.data.own import named_tables
-from fedgraph.data.own.columns import own_scales
+from fedgraph.data.own import client_tables, named_tables
+from fedgraph.data.own.client_tables import ClientTable
+from fedgraph.data.own.columns import ColumnRules, own_scales
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import changes_of, label_text
+from fedgraph.data.own.labels import changes_of, describe_classes, label_text
 from fedgraph.documents.lines import Source
 from fedgraph.documents.settings import Settings, validate
 from fedgraph.errors import DataError, ScenarioError
@@ -54,6 +58,10 @@ NOTHING = {  # file → how a client says that it has none, so that a file that 
     "labels": "allowed: a line per labelled node; of a client without labels, a table with the head id,label and no line",
 }
 _PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
+
+
+class FederationRules(ColumnRules, EdgeRules):
+    """What shall be done with the columns of tables with a line per node, at all clients alike."""
 
 
 class Client(Settings):
@@ -75,7 +83,8 @@ class Given:
     """What one client gave. rows: node id → row. cleaned: its edges, and what was cleaned away.
 
     split: row → part, where it brought masks. between: its side of the edges between clients.
-    more_columns: of its edges, which nobody reads.
+    more_columns: of its edges, which nobody reads. texts: its features where they are a table with a line per node, which are
+    not in ``part`` yet. file: of its features.
     """
 
     part: structure.Part
@@ -84,13 +93,15 @@ class Given:
     split: dict[int, str] = field(default_factory=dict)
     between: named_tables.Own = named_tables.NOTHING
     more_columns: int = 0
+    texts: tables.FeatureTable | None = None
+    file: str = ""
 
 
-def load(path: Path, rules: EdgeRules, labelled: bool = True) -> Graph:
+def load(path: Path, rules: FederationRules, labelled: bool = True) -> Graph:
     """All clients of the folder as one graph whose nodes know their owner; a node is called ``client/id``.
 
-    rules: whether features come from edges. labelled: whether labels are read; without, nobody has one, and tables of labels
-    may be missing. Raises ``DataError`` in one line that names file, line, what was found and what is allowed.
+    rules: what becomes of columns, and whether features come from edges. labelled: whether labels are read; without, nobody has
+    one, and tables of labels may be missing. Raises ``DataError`` that names file, line, what was found and what is allowed.
     """
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/federation needs one with a folder per client")
@@ -113,6 +124,8 @@ def load(path: Path, rules: EdgeRules, labelled: bool = True) -> Graph:
             raise DataError(f"{path / MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
         given.append(_client(raws[-1], client.name, manifest.classes if labelled else (), labelled))
+    read = client_tables.read_tables([ClientTable(g.file, g.part, g.texts) for g in given], rules, str(path))
+    given = [replace(g, part=part) for g, part in zip(given, read.parts, strict=True)]
     graph = structure.join_owners("own/federation", [g.part for g in given], Provenance("own", ""), labelled)
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
     graph, crossing = named_tables.add_cross_edges(graph, [g.between for g in given], starts, names)
@@ -122,16 +135,29 @@ def load(path: Path, rules: EdgeRules, labelled: bool = True) -> Graph:
     many = f"{len(given)} client{'s' if len(given) > 1 else ''}"
     detail = (
         f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
-        f"{crossing}, {graph.num_features} features, {graph.num_classes} classes "
-        f"({_numbered(structure.class_names([g.part for g in given]))}){_remarks(given, graph)}"
+        f"{crossing}, {graph.num_features} features, {describe_classes(graph.num_classes)}"
+        f"{_numbered(structure.class_names([g.part for g in given]))}{_remarks(given, graph)}"
+        f"{''.join(f'; {one}' for one in read.remarks)}"
     )
     split, provenance = _joined_split(given, starts, path, names), Provenance("own", "; ".join((detail, *seen)), checksums)
-    scales = own_scales(graph.features, columns)
+    scales = own_scales(graph.features, columns, read.bounded)
     ids = tuple(
         f"{name}/{node}" for name, g in zip(names, given, strict=True) for node in sorted(g.rows, key=g.rows.__getitem__)
     )
     called = replace(graph.names, ids=ids)
     return replace(graph, names=called, masks=split, provenance=provenance, features_from_edges=from_edges, columns=scales)
+
+
+def feature_tables(path: Path) -> list[tables.FeatureTable]:
+    """The clients' tables with a line per node, for a draft; ``DataError`` as ``load`` raises it."""
+    found = []
+    for client in _manifest(RawFiles(path)).clients or tuple(_unnamed(p) for p in _folders(path)):
+        raw = RawFiles(path / (client.folder or client.name))
+        for name, read in (("features.csv", RawFiles.read), ("features.parquet", named_tables.parquet)):
+            if (raw.folder / name).is_file():
+                one = named_tables.named_features(read(raw, name), str(raw.folder / name))
+                found += [one] if isinstance(one, tables.FeatureTable) else []
+    return found
 
 
 def _folders(path: Path) -> list[Path]:
@@ -206,13 +232,18 @@ def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> Given:
             raise DataError(f"{file}: empty; {NOTHING[stem]}")
         return content, str(file)
 
-    rows, set_rows, columns, column_names, values = named_tables.named_features(*text("features"))
+    features = named_tables.named_features(*text("features"))
+    texts = features if isinstance(features, tables.FeatureTable) else None
+    nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), (), np.zeros(0, np.float32)
+    rows, set_rows, columns, column_names, values = (
+        features if not isinstance(features, tables.FeatureTable) else (features.rows, *nothing)
+    )
     one, two, more = tables.edge_lines(*text("edges"), rows)
     told = tables.label_words(*text("labels"), rows) if labelled else [None] * len(rows)
     words = np.array([label_text(word) or "" for word in told])
     cleaned = undirected(one, two, len(rows))
     part = structure.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values)
-    return Given(part, rows, cleaned, more_columns=more)
+    return Given(part, rows, cleaned, more_columns=more, texts=texts, file=str(raw.folder / kind))
 
 
 def _whole(raw: RawFiles, name: str, kind: str) -> Given:
@@ -253,18 +284,20 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
         name, cleaned.adjacency, entries.coords[0], entries.coords[1].astype(np.int64), names, words, (),
         entries.data.astype(np.float32),
     )  # fmt: skip
-    return Given(part, {str(i): i for i in range(n)}, cleaned, split)
+    return Given(part, {str(i): i for i in range(n)}, cleaned, split, file=file)
 
 
 def _numbered(names: Sequence[str]) -> str:
-    """The number of each class, as ``positive`` takes it; of many, the first."""
+    """In brackets, the number of each class, as ``positive`` takes it; of many, the first; "" where there is none."""
+    if not names:
+        return ""
     told = [f"{number}: {name if name.isprintable() else repr(name)}" for number, name in enumerate(names[:MOST_NAMED])]
-    return ", ".join(told) + (", …" if len(names) > MOST_NAMED else "")
+    return f" ({', '.join(told)}{', …' if len(names) > MOST_NAMED else ''})"
 
 
 def _remarks(given: Sequence[Given], graph: Graph) -> str:
     """Who has no label, what is not read, and what was done to the clients' own edges; "" where there is nothing to say."""
-    missing = int((graph.labels < 0).sum())
+    missing = int((graph.labels < 0).sum()) if graph.num_classes else 0
     told = [f"{missing} of {graph.num_nodes} nodes have no label (None, NaN, −1, empty)"] if missing else []
     told += ["further columns of edges (weights, times) are not read"] if any(g.more_columns for g in given) else []
     return "".join(f"; {one}" for one in (*told, *changes_of([g.cleaned for g in given])))

@@ -29,6 +29,11 @@ class ReadLabels:
     remarks: tuple[str, ...]
 
 
+def describe_classes(count: int) -> str:
+    """How many classes there are; a graph whose labels were not read has none."""
+    return f"{count} classes" if count else "no labels"
+
+
 def read_labels(values: Iterable[object], where: str, what: str = "node") -> ReadLabels:
     """The class of each node, or of each graph.
 

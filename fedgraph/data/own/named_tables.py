@@ -27,11 +27,10 @@ Named = tuple[dict[str, int], np.ndarray, np.ndarray, tuple[str, ...], np.ndarra
 LONG = ("id", "feature", "value")
 
 
-def named_features(content: bytes, name: str) -> Named:
-    """(node id → row, rows [k], columns [k], column names, float32 values [k]) of a CSV with a header.
+def named_features(content: bytes, name: str) -> tables.FeatureTable | Named:
+    """A CSV with a header. Wide, ``id,<name>,…``, a line per node: texts. Sparse, exactly ``id,feature,value``: numbers.
 
-    Wide: ``id,<name>,…``, a line per node. Sparse: exactly ``id,feature,value``, a line per value; where feature and value are
-    empty, the line names a node without any feature. Raises ``DataError`` that lists all faults with file and line.
+    Raises ``DataError`` that lists all faults with file and line.
     """
     head, lines = tables.headed(content, name)
     unnamed = all(np.isfinite(tables.number_in(h)) for h in head[1:]) and head[0].casefold() not in tables.COLUMN_NAMES
@@ -39,46 +38,47 @@ def named_features(content: bytes, name: str) -> Named:
         raise DataError(
             f"{name}:1: found {head[:6]}; the first line names the columns, split by commas: id, then one name per feature"
         )
-    rows: dict[str, int] = {}
-    found: dict[tuple[int, str], float] = {}
-    faults, unread = Faults(), dict[str, list[tuple[str, str]]]()  # of a column: where a cell is no number, and what it is
     sparse = tuple(h.casefold() for h in head) == LONG
-    for number, (node, *cells) in lines:
-        where, known = f"{name}:{number}", node in rows
-        row = rows.setdefault(node, len(rows))
+    rows: dict[str, int] = {}
+    faults = Faults()
+    for number, (node, *_) in lines:
         if not node:
-            faults.note(where, "a node without an id; allowed: any text")
-        elif known and not sparse:
-            faults.note(where, f"node {node!r} is there twice; allowed: each once")
-        for column, cell in [tuple(cells)] if sparse else zip(head[1:], cells, strict=True):
-            value = tables.number_in(cell)
-            if sparse and not column and not cell:
-                continue
-            if not column:
-                faults.note(where, f"a feature without a name is {cell!r}; allowed: a name and a finite number")
-            elif np.isnan(value):
-                unread.setdefault(column, []).append((where, cell))
-            elif sparse and (row, column) in found:
-                faults.note(where, f"node {node!r} has feature {column!r} twice; allowed: once")
-            elif value or sparse:
-                found[row, column] = value
-    for column, places in unread.items():
-        faults.note(places[0][0], _unread(column, [cell for _, cell in places]))
-    faults.refuse()
+            faults.note(f"{name}:{number}", "a node without an id; allowed: any text")
+        elif node in rows and not sparse:
+            faults.note(f"{name}:{number}", f"node {node!r} is there twice; allowed: each once")
+        rows.setdefault(node, len(rows))
     if not rows:
         raise DataError(f"{name}: a header but no nodes; allowed: one line per node")
-    names = tuple(dict.fromkeys(column for _, column in found)) if sparse else tuple(head[1:])
+    if sparse:
+        return _sparse_features(name, rows, lines, faults)
+    faults.refuse()
+    cells = [own for _, (_, *own) in lines]
+    return tables.FeatureTable(rows, tuple(head[1:]), list(rows), cells, [number for number, _ in lines])
+
+
+def _sparse_features(name: str, rows: dict[str, int], lines: Sequence[tuple[int, list[str]]], faults: Faults) -> Named:
+    """(node id → row, rows [k], columns [k], column names, float32 values [k]) of a line per value.
+
+    Where feature and value are empty, the line names a node without any feature.
+    """
+    found: dict[tuple[int, str], float] = {}
+    for number, (node, column, cell) in lines:
+        where, value = f"{name}:{number}", tables.number_in(cell)
+        if not column and not cell:
+            continue
+        if not column:
+            faults.note(where, f"a feature without a name is {cell!r}; allowed: a name and a finite number")
+        elif np.isnan(value):
+            faults.note(where, f"{column} is {repr(cell) if cell else 'empty'}; allowed: a finite number")
+        elif (rows[node], column) in found:
+            faults.note(where, f"node {node!r} has feature {column!r} twice; allowed: once")
+        else:
+            found[rows[node], column] = value
+    faults.refuse()
+    names = tuple(dict.fromkeys(column for _, column in found))
     place = {column: number for number, column in enumerate(names)}
     set_rows, columns = np.array([(row, place[column]) for row, column in found], np.int64).reshape(-1, 2).T
     return rows, set_rows, columns, names, np.array(list(found.values()), np.float32)
-
-
-def _unread(column: str, cells: Sequence[str]) -> str:
-    """One sentence about all cells of a column that are no numbers."""
-    more = f" (and {len(cells) - 1:,} further cells of this column)" if len(cells) > 1 else ""
-    remedy = "fill it, with the same rule at every client" if not cells[0] else "write a column of 0 and 1 for each text"
-    found = repr(cells[0]) if cells[0] else "an empty cell"
-    return f"{column} is {found}{more}; allowed: a finite number. Of a federation: {remedy}, or leave the column out"
 
 
 def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:

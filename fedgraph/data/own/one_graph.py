@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from fedgraph.data.base.structure import feature_matrix, undirected
 from fedgraph.data.own.columns import own_scales
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import ReadLabels, changes_of, read_labels
+from fedgraph.data.own.labels import ReadLabels, changes_of, describe_classes, read_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks, Names, Provenance
 
@@ -82,7 +82,7 @@ def graph_of_given(given: Given, rules: EdgeRules, labelled: bool = True) -> Gra
     names = given.names or tuple(f"column {k}" for k in range(matrix.shape[1]))
     from_edges, seen = noticed(rules, matrix, cleaned.adjacency, names)
     not_used = [f"not used: {', '.join(given.unused)}"] if given.unused else []
-    counted = f"{given.title}: {n} nodes, {cleaned.adjacency.nnz // 2} edges, {len(labels.classes)} classes"
+    counted = f"{given.title}: {n} nodes, {cleaned.adjacency.nnz // 2} edges, {describe_classes(len(labels.classes))}"
     detail = "; ".join([counted, *labels.remarks, *not_used, *changes_of([cleaned]), *given.remarks, *seen])
     checksums = given.checksums
     if checksums is None:

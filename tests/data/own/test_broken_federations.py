@@ -125,9 +125,12 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "npz-several-splits": (_arrays(train_mask=np.eye(4)[:, :2], test_mask=np.eye(4)[:, 2:]), "its masks are 2 splits"),
     "npz-mask-without-test": (_arrays(train_mask=np.ones(4)), "a split needs train_mask and test_mask"),
     "npz-names-twice": (_bytes("arrays/feature_names.txt", b"age\nage\n"), "allowed: 2 different names"),
-    "parquet-null": (_table("features", id=NODES, age=[None, 1, 2, 3]), r"features\.parquet:2: age is an empty cell"),
+    "parquet-null": (
+        _table("features", id=NODES, age=[None, 1, 2, 3]),
+        r"parquet:2: column 'age' of node 'e0' is an empty",
+    ),
     "parquet-list": (_table("features", id=NODES, age=[[1]] * 4), "plain columns"),
-    "parquet-text": (_table("features", id=NODES, age=["old"] * 4), "age is 'old'"),
+    "parquet-text": (_table("features", id=NODES, age=["old"] * 4), "column 'age' of node 'e0' is 'old'"),
     "parquet-only-ids": (_table("features", id=NODES), "names the columns"),
     "parquet-one-end": (_table("edges", one=["e0"]), "1 column"),
     "parquet-unknown-end": (_table("edges", one=["e0"], other=["q"]), r"edges\.parquet:1: unknown node 'q'"),
@@ -135,8 +138,8 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "csv-without-header": (_bytes("tables/features.csv", b"e0,1,2\ne1,1,2\n"), r"features\.csv:1: found \['e0', '1', '2'\]"),
     "csv-semicolons": (_bytes("tables/features.csv", b"id;age\ne0;1\n"), "split by commas"),
     "csv-utf16": (_bytes("tables/features.csv", "id,age\n".encode("utf-16")), "not UTF-8"),
-    "csv-nul": (_bytes("tables/features.csv", b"id,age\ne0,1\x00\n"), r"features\.csv:2: age is"),
-    "csv-decimal-comma": (_bytes("tables/features.csv", b'id,age\ne0,"1,5"\n'), "age is '1,5'"),
+    "csv-nul": (_bytes("tables/features.csv", b"id,age\ne0,1\x00\ne1,1\ne2,1\ne3,1\n"), r"features\.csv:2: column 'age' of"),
+    "csv-decimal-comma": (_bytes("tables/features.csv", b'id,age\ne0,"1,5"\ne1,1\ne2,1\ne3,1\n'), "is '1,5'; allowed: finite"),
     "csv-long-field": (_bytes("tables/features.csv", b"id,age\ne0," + b"1" * 200_000 + b"\n"), "field larger"),
     "csv-empty-edges": (_bytes("tables/edges.csv", b""), r"edges\.csv: empty"),
     "csv-labels-in-latin-1": (_bytes("tables/labels.csv", b"e0,na\xefve\n"), r"labels\.csv:\d+: not UTF-8"),
@@ -216,6 +219,5 @@ def test_a_column_of_texts_is_one_fault_with_its_remedy(three: Path) -> None:
     with pytest.raises(DataError) as caught:
         data.load("own/federation", path=three)
     job, rent = str(caught.value).splitlines()
-    assert "features.csv:2: job is 'baker' (and 3 further cells of this column); allowed: a finite number" in job
-    assert "a column of 0 and 1 for each text, or leave the column out" in job
-    assert "rent is an empty cell (and 3 further cells of this column)" in rent
+    assert "features.csv:2: column 'job' of node 'e0' is 'baker'; allowed: finite numbers, or text: one-hot (and 3" in job
+    assert "features.csv:2: column 'rent' of node 'e0' is an empty cell; allowed: finite numbers, or empty: missing" in rent

@@ -29,8 +29,8 @@ def read(rows: list[list[str]], names: tuple[str, ...], **rules: object) -> Read
 
 
 def test_kinds_are_found_by_the_cells() -> None:
-    rows = [["30", "yes", "Rome", "1"], ["61", "no", "", "0"], ["", "yes", "Oslo", "1"]]
-    assert column_kinds(("age", "member", "city", "flag"), rows) == {
+    columns = {"age": ("30", "61", ""), "member": ("yes", "no", "yes"), "city": ("Rome", "", "Oslo"), "flag": ("1", "0", "1")}
+    assert column_kinds(columns) == {
         "age": "number", "member": "yes/no", "city": "text", "flag": "yes/no"
     }  # fmt: skip
 

@@ -9,7 +9,7 @@ import pytest
 
 from fedgraph import data
 from fedgraph.errors import DataError
-from fedgraph.types import Graph
+from fedgraph.types import Graph, describe
 
 FEATURES = "id,age,visits\na,30,1\nb,40,0\nc,50,2\n"
 EDGES = "source,target\na,b\nb,c\n"
@@ -60,6 +60,62 @@ def test_nodes_are_called_by_their_client_and_id(two: Path) -> None:
     expected = [f"{name}/{line.split(',')[0]}" for name in graph.owner_names
                 for line in (two / name / "features.csv").read_text(encoding="utf-8").splitlines()[1:]]  # fmt: skip
     assert list(dict.fromkeys(expected)) == list(graph.ids)
+
+
+def test_a_federation_of_links_says_that_nobody_has_a_label(two: Path) -> None:
+    graph = data.load("own/federation", path=two, parameters={"labels": False})
+    assert graph.provenance.detail.startswith(f"own federation {two.name}: 2 clients, 5 nodes, 4 edges")
+    assert "3 features, no labels" in graph.provenance.detail
+    assert "have no label (" not in graph.provenance.detail
+    assert describe(graph).startswith("own/federation: 5 nodes, 4 edges, 3 features, no labels (own")
+
+
+PEOPLE = {
+    "north": "id,age,job,moved\na,30,baker,2020-01-01\nb,,nurse,1970-01-02\nc,90,,1970-01-01\n",
+    "south": "id,job,age,height\nx,clerk,60,1.8\ny,baker,0,\n",
+}
+
+
+def test_texts_and_empty_cells_are_read_by_one_rule_for_all_clients(two: Path) -> None:
+    for client, text in PEOPLE.items():
+        write(two, client, features=text)
+    rules = {"text": "one-hot", "empty": "missing", "bounds": {"age": [0, 60]}}
+    graph = data.load("own/federation", path=two, parameters=rules)
+    assert isinstance(graph, Graph)
+    expected = {
+        "age": [0, 0, 1, 1, -1], "age is missing": [0, 1, 0, 0, 0],
+        "height": [0, 0, 0, pytest.approx(1.8), 0], "height is missing": [0, 0, 0, 0, 1],
+        "job is baker": [1, 0, 0, 0, 1], "job is clerk": [0, 0, 0, 1, 0], "job is missing": [0, 0, 1, 0, 0],
+        "job is nurse": [0, 1, 0, 0, 0], "moved": [18262, 1, 0, 0, 0],
+    }  # fmt: skip
+    assert graph.features.toarray().T.tolist() == [expected[name] for name in sorted(expected)]
+    assert graph.columns is not None
+    assert graph.columns.names == ("height", "moved"), "age has bounds"
+    assert "a column for each text of job; empty cells of " in graph.provenance.detail
+
+
+def test_every_cell_that_the_rules_do_not_allow_is_named_at_once(two: Path) -> None:
+    for client, text in PEOPLE.items():
+        write(two, client, features=text)
+    with pytest.raises(DataError) as caught:
+        load(two)
+    said = str(caught.value)
+    assert "north/features.csv:2: column 'job' of node 'a' is 'baker'; allowed: finite numbers, or text: one-hot (and 3" in said
+    assert "north/features.csv:3: column 'age' of node 'b' is an empty cell; allowed: finite numbers, or empty: missing" in said
+    assert "south/features.csv:3: column 'height' of node 'y' is an empty cell" in said
+
+
+@pytest.mark.parametrize(
+    ("rules", "says"),
+    [
+        ({"drop": ["wealth"]}, "no client has a column 'wealth'; allowed: age, visits, debt"),
+        ({"bounds": {"visits": [0, 9]}}, r"south/features\.csv: bounds and drop change columns of tables"),
+        ({"bounds": {"age": [9, 0]}}, "hold nothing"),
+    ],
+)
+def test_rules_that_no_column_can_follow(two: Path, rules: dict[str, object], says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        data.load("own/federation", path=two, parameters=rules)
 
 
 def test_labels_may_be_left_away(two: Path) -> None:
@@ -162,10 +218,10 @@ def test_wrong_manifests_get_one_line(text: str, says: str, two: Path) -> None:
         ("features", "id\n", "names the columns"),
         ("features", "id,age,age\na,1,1\n", "named twice"),
         ("features", "1,2\n3,4\n", "first line names"),
-        ("features", "id,age\na,old\n", r"features\.csv:2: age is 'old'"),
+        ("features", "id,age\na,old\nb,1\nc,2\n", r"features\.csv:2: column 'age' of node 'a' is 'old'"),
         ("features", "id,age\na,1,2\n", r"features\.csv:2: 3 columns"),
         ("features", "id,age\na,1\na,1\n", "there twice"),
-        ("features", "id,age\na,inf\n", r"features\.csv:2"),
+        ("features", "id,age\na,inf\nb,1\nc,2\n", r"features\.csv:2"),
         ("features", "id,feature,value\na,x,1\na,x,2\n", "has feature 'x' twice"),
         ("features", "id,age\n", "no nodes"),
         ("edges", "a,q\n", r"edges\.csv:1: unknown node 'q'"),

@@ -1,0 +1,75 @@
+"""What tables hold, before a person decided anything: columns that could be predicted, and what else a scenario must say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+_MOST_TEXTS = 50  # different texts of a column that a draft makes columns of; more are names, and left out
+LABELS = ("label", "labels", "y", "class", "target")  # a column of features called so is what is predicted
+
+
+@dataclass(frozen=True)
+class Seen:
+    """numbers: columns that have no bounds yet. labels: columns that could be predicted. parameters: what the tables need."""
+
+    numbers: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    parameters: dict[str, object] = field(default_factory=dict)
+
+
+def look_at_data(folder: Path) -> Seen:
+    """A first look, before a person decided anything.
+
+    Nothing for what is neither graphs nor a folder with a table of features that has a header. ``DataError`` as the
+    reader of the folder raises it.
+    """
+    from fedgraph.data.base import tables
+    from fedgraph.data.base.files import Faults
+    from fedgraph.data.own import graph_folders
+
+    if graph_folders.is_collection(folder):
+        found = graph_folders.read(folder)
+        names = tuple(dict.fromkeys(name for graph in found.graphs for name in graph.columns))
+        rows = [dict(zip(graph.columns, cells, strict=True)) for graph in found.graphs for cells in graph.cells]
+        return _seen({name: [row.get(name, "") for row in rows] for name in names}, list(found.labels), [])
+    features, labels = folder / "features.csv", folder / "labels.csv"
+    if not features.is_file():
+        return Seen()
+    table = tables.feature_table(features.read_bytes(), str(features), Faults())  # the reader of the folder refuses them
+    first: dict[str, object] = {}
+    if labels.is_file():
+        named = list(tables.label_columns(labels.read_bytes(), str(labels), table.rows))
+        own: list[str] = []
+    else:
+        own = named = [name for name in table.names if name.casefold() in LABELS]
+        first = {"label": named[0]} if named else {}
+    seen = _seen({name: [row[place] for row in table.cells] for place, name in enumerate(table.names)}, named, own)
+    return replace(seen, parameters=first | seen.parameters)
+
+
+def look_at_federation(folder: Path) -> Seen:
+    """The same of a federation's tables; ``DataError`` as its reader raises it."""
+    from fedgraph.data.own import federation
+
+    columns: dict[str, list[str]] = {}
+    for table in federation.feature_tables(folder) if folder.is_dir() else ():
+        for place, name in enumerate(table.names):
+            columns.setdefault(name, []).extend(row[place] for row in table.cells)
+    return _seen(columns, [], [])
+
+
+def _seen(columns: Mapping[str, Sequence[str]], labels: list[str], own: list[str]) -> Seen:
+    """columns: name → cells. labels: columns that could be predicted. own: those of them that stand among the features."""
+    from fedgraph.data.own.columns import column_kinds
+
+    parameters: dict[str, object] = {}
+    kinds = column_kinds(columns)
+    texts = {name: set(cells) for name, cells in columns.items() if kinds[name] == "text"}
+    dropped = [name for name, words in texts.items() if len(words) > _MOST_TEXTS and name not in own]
+    parameters |= {"text": "one-hot"} if texts.keys() - set(dropped) - set(own) else {}
+    parameters |= {"drop": dropped} if dropped else {}
+    parameters |= {"empty": "missing"} if any(not cell for cells in columns.values() for cell in cells) else {}
+    numbers = [name for name, kind in kinds.items() if kind == "number" and name not in own]
+    return Seen(numbers, labels, parameters)
