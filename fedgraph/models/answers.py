@@ -214,6 +214,9 @@ def _among_trained(model: Trained, reads: Reads, graph: Graph, places: np.ndarra
     return whole, where
 
 
+MOST_UNKNOWN = 8  # columns that one message names
+
+
 def in_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
     """``graph`` with its features in the order of ``columns``. ``DataError`` names a column that is missing or too many.
 
@@ -226,7 +229,7 @@ def in_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
         return graph
     more = [name for name in own if name not in columns]
     if more:
-        raise DataError(f"{graph.name}: the model does not know the column {more[0]!r}; allowed: {_listed(columns)}")
+        raise DataError("\n".join(_unknown(graph, name, columns) for name in more[:MOST_UNKNOWN]))
     place = {name: number for number, name in enumerate(own)}
     absent = [name for name in columns if name not in place and not _not_needed(name, own)]
     if absent:
@@ -237,6 +240,22 @@ def in_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
     features = sp.csr_array(graph.features @ move).astype(np.float32)
     features.sort_indices()
     return replace(graph, features=features, names=replace(graph.names, columns=tuple(columns)))
+
+
+def _unknown(graph: Graph, name: str, columns: Sequence[str]) -> str:
+    """One line about a column that the model does not have: of a text, or of empty cells, it names who has it."""
+    base, mark, text = name.rpartition(" is ")
+    known = [column.removeprefix(f"{base} is ") for column in columns if column.startswith(f"{base} is ")]
+    if not mark or not (known or base in columns):
+        return f"{graph.name}: the model does not know the column {name!r}; allowed: {_listed(columns)}"
+    who = graph.features[:, [graph.names.columns.index(name)]].nonzero()[0]
+    further = f" (and of {who.size - 1:,} further people)" if who.size > 1 else ""
+    allowed = ["an empty cell" if one == "missing" else repr(one) for one in known] or ["a number"]
+    first = repr(graph.ids[who[0]]) if graph.ids else f"node {who[0]}"
+    return (
+        f"{graph.name}: {base} of {first}{further} is {'empty' if text == 'missing' else repr(text)}, as of nobody that the "
+        f"model learned from; allowed: {_listed(allowed)}; or leave such people out"
+    )
 
 
 def _not_needed(name: str, own: Sequence[str]) -> bool:

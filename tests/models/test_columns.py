@@ -7,8 +7,12 @@ import pandas as pd
 import pytest
 
 import fedgraph
+from fedgraph import data
+from fedgraph.errors import DataError
+from fedgraph.models.answers import in_columns
 from fedgraph.models.model import Model
 from fedgraph.report.saved_run import load_run
+from fedgraph.types import Graph
 
 COUNT = 300
 
@@ -42,6 +46,20 @@ def test_newcomers_are_read_on_the_scale_of_the_training(model: Model) -> None:
     people, edges = table(1, 1000)
     told = model.predict((people.drop(columns="y"), edges), people="own")
     assert (told == people["y"].to_numpy()).mean() > 0.85
+
+
+def test_texts_and_empty_cells_that_the_training_had_not_are_named_by_who_has_them(tmp_path: Path) -> None:
+    (tmp_path / "features.csv").write_text("id,age,city\nada,30,Rome\nbob,,Oslo\ncy,,\n", encoding="utf-8")
+    (tmp_path / "edges.csv").write_text("source,target\n", encoding="utf-8")
+    rules = {"text": "one-hot", "empty": "missing", "labels": ""}
+    graph = data.load("own/csv", path=tmp_path, parameters=rules)
+    assert isinstance(graph, Graph)
+    with pytest.raises(DataError) as caught:
+        in_columns(graph, ("age", "city is Rome"), 2)
+    age, empty, oslo = str(caught.value).splitlines()
+    assert "age of 'bob' (and of 1 further people) is empty, as of nobody that the model learned from; allowed: a number" in age
+    assert "city of 'cy' is empty, as of nobody that the model learned from; allowed: 'Rome'; or leave" in empty
+    assert "city of 'bob' is 'Oslo'" in oslo
 
 
 def test_a_row_called_by_its_method_is_fitted_on_tables_whose_label_has_a_name(tmp_path: Path) -> None:
