@@ -201,7 +201,9 @@ def test_a_disk_that_is_full_at_any_moment(
 
         monkeypatch.setattr("fedgraph.cells.store.os.fsync", full)
         assert run.main([str(tiny), "--out", str(out), "--seeds", "1"]) == 1
-        assert os.strerror(code) in one_line(capsys)
+        line = one_line(capsys)
+        assert os.strerror(code) in line
+        assert f"fedgraph: {out}" in line
         monkeypatch.setattr("fedgraph.cells.store.os.fsync", real)
         assert not list(out.rglob("*.partial"))
         for file in out.rglob("*.json"):
