@@ -21,6 +21,7 @@ MARKERS = ("o", "s", "^", "D", "*", "v", "P", "X")  # matplotlib's; the page's o
 _DASHES = ("--", ":", "-.")
 _GREY = "#aab3bd"  # of lines beside the best ones
 FEW = 8  # ticks of a logarithmic axis
+NEAREST = 0.09  # of its width: two labels of four letters side by side
 _TITLE_WIDTH = 40  # characters in a line above a panel
 WIDTH, _HEIGHT, LEFT, RIGHT, TOP = 420, 290, 46, 12, 10  # of a panel on the page, and of its margins, in its own units
 _LETTER, LINE = 6.6, 14  # width and height of a letter below its axis, in these units
@@ -79,7 +80,7 @@ class Panel:
         return {x: edges[float(x)] if float(x) in edges else math.log10(float(x)) for x in every}
 
     def ticks(self) -> list[tuple[float, str]]:
-        """(position, label), at most ``FEW`` on a logarithmic axis."""
+        """(position, label), on a logarithmic axis at most ``FEW``, and none that would cover another one."""
         places = self.positions()
         if self.axis == "even":
             return [(at, x if isinstance(x, str) else _tick(x)) for x, at in places.items()]
@@ -87,11 +88,21 @@ class Panel:
         finite = sorted({float(f"{float(x):.3g}") for x in places if 0 < float(x) < math.inf})
         if len(finite) > FEW - 2:
             finite = _decades(finite[0], finite[-1])
+        finite = _apart(finite, NEAREST * (max(places.values()) - min(places.values())))
         return sorted([*((math.log10(x), _tick(x)) for x in finite), *marked])
 
 
 def _tick(x: float) -> str:
     return "∞" if math.isinf(x) else f"{x:,.4g}"
+
+
+def _apart(values: Sequence[float], least: float) -> list[float]:
+    """Of values whose logarithms differ by less than ``least``, the one that is written shortest."""
+    kept: list[float] = []
+    for x in sorted(values, key=lambda x: (len(_tick(x)), x)):
+        if all(abs(math.log10(x / other)) >= least for other in kept):
+            kept.append(x)
+    return kept
 
 
 def _decades(low: float, high: float) -> list[float]:
@@ -239,7 +250,9 @@ def _shape(panel: Panel, styles: _Styles, groups: Sequence[Sequence[str]], alike
     gap = (max(values) - min(values) or abs(values[0]) or 1.0) * 0.06
     across = _scale(min(at) - room, max(at) + room, LEFT, WIDTH - RIGHT)
     up = _scale(min(values) - gap, max(values) + gap, bottom, TOP)
-    rules = [y for y in MaxNLocator(6).tick_values(min(values), max(values)) if TOP - 1 <= up(y) <= bottom + 1]
+    rules = [
+        y for y in MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(min(values), max(values)) if TOP - 1 <= up(y) <= bottom + 1
+    ]
     lines = []
     for line in panel.lines:
         colour, symbol = _look(line, styles)

@@ -123,6 +123,25 @@ def js(browser: Any, script: str, *arguments: Any) -> Any:
 ROWS = "const rows = [...document.querySelectorAll('#everything tbody tr')].filter(r => !r.hidden && !r.classList.contains('more'));"
 
 
+def test_no_text_of_a_chart_covers_another(browser: Any, page: Path) -> None:
+    show(browser, page)
+    covered = js(
+        browser,
+        """document.querySelectorAll('details').forEach(d => { d.open = true; });
+        const found = [];
+        for (const chart of document.querySelectorAll('svg[role=img]')) {
+            const all = [...chart.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+            all.forEach(([one, a], i) => all.slice(i + 1).forEach(([other, b]) => {
+                const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+                const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+                if (wide > 2 && high > 4) found.push(one + ' and ' + other + ' ' + wide + ' ' + high);
+            }));
+        }
+        return found;""",
+    )
+    assert covered == []
+
+
 def test_nothing_is_asked_of_the_network_and_nothing_is_complained_about(browser: Any, page: Path) -> None:
     show(browser, page)
     js(browser, "document.querySelectorAll('details').forEach(d => { d.open = true; })")

@@ -48,6 +48,9 @@ def test_a_logarithmic_axis_has_few_round_ticks_and_infinity_at_its_edge() -> No
     panel = charts.Panel("", "", (line,), axis="log")
     ticks = panel.ticks()
     assert len(ticks) <= charts.FEW + 1
+    near = charts.Series("a", [0.994, 1.0, 7.9, 8.0, math.inf], [0.0] * 5, [0.0] * 5)
+    said = [text for _, text in charts.Panel("", "", (near,), axis="log").ticks()]
+    assert said == ["1", "8", "∞"], "7.9 would be written over 8"
     assert ticks[-1][1] == "∞"
     assert [at for at, _ in ticks] == sorted(at for at, _ in ticks)
     assert panel.positions()[math.inf] > panel.positions()[700]
