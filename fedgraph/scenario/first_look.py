@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from fedgraph.errors import DataError
+
+_COMMA = re.compile(r"[+-]?\d+,\d+")
 _MOST_TEXTS = 50  # different texts of a column that a draft makes columns of; more are names, and left out
 LABELS = ("label", "labels", "y", "class", "target")  # a column of features called so is what is predicted
 
@@ -62,14 +66,21 @@ def look_at_federation(folder: Path) -> Seen:
 
 def _seen(columns: Mapping[str, Sequence[str]], labels: list[str], own: list[str]) -> Seen:
     """columns: name → cells. labels: columns that could be predicted. own: those of them that stand among the features."""
-    from fedgraph.data.own.columns import column_kinds
+    from fedgraph.data.own.columns import column_kinds, columns_with_gaps
 
     parameters: dict[str, object] = {}
     kinds = column_kinds(columns)
     texts = {name: set(cells) for name, cells in columns.items() if kinds[name] == "text"}
+    for name, words in texts.items():
+        if len(words) > _MOST_TEXTS and (comma := sum(map(bool, map(_COMMA.fullmatch, words)))) > 0.5 * len(words):
+            example = next(filter(_COMMA.fullmatch, columns[name]))
+            raise DataError(
+                f"column {name!r} holds {comma:,} numbers with a decimal comma, such as {example!r}; allowed: a decimal point, "
+                "as in 2.5; or leave the column out"
+            )
     dropped = [name for name, words in texts.items() if len(words) > _MOST_TEXTS and name not in own]
     parameters |= {"text": "one-hot"} if texts.keys() - set(dropped) - set(own) else {}
     parameters |= {"drop": dropped} if dropped else {}
-    parameters |= {"empty": "missing"} if any(not cell for cells in columns.values() for cell in cells) else {}
+    parameters |= {"empty": "missing"} if columns_with_gaps(columns) else {}
     numbers = [name for name, kind in kinds.items() if kind == "number" and name not in own]
     return Seen(numbers, labels, parameters)

@@ -41,6 +41,22 @@ def new(*words: str) -> dict[str, object]:
     return found
 
 
+def test_numbers_with_a_decimal_comma_are_not_left_out_in_silence(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (people / "features.csv").read_text(encoding="utf-8").replace("note ", "").splitlines()
+    lines = [f'{line.rpartition(",")[0]},"{number},5"\n' for number, line in enumerate(text[1:])]
+    (people / "features.csv").write_text(f"{text[0]}\n{''.join(lines)}", encoding="utf-8")
+    assert cli.main(["new", "--graph", "mine", "--yes", "--no-probe"]) == 2
+    said = capsys.readouterr().err
+    assert "column 'remark' holds 60 numbers with a decimal comma, such as '0,5'; allowed: a decimal point" in said
+
+
+def test_words_for_nothing_among_numbers_are_declared(people: Path) -> None:
+    text = (people / "features.csv").read_text(encoding="utf-8").replace(",,", ",0,").replace(",35,", ",NA,")
+    assert ",NA," in text
+    (people / "features.csv").write_text(text, encoding="utf-8")
+    assert new("--yes", "--no-probe")["datasets"][0]["parameters"]["empty"] == "missing"
+
+
 def test_without_questions_the_most_private_draft_that_choose_recommends(people: Path) -> None:
     written = new("--yes", "--no-probe")
     task = written["tasks"][0]

@@ -7,7 +7,8 @@ numbers: days since 1970. Kinds are taken as public. The user decides the rest:
   value outside is cut to the bound, and the column is brought to −1 … 1. Yes/no columns are 0 or 1 and need no bounds. Numbers
   without bounds become ranks before anybody learns from them (``methods.base.column_ranks``).
 - ``text: one-hot`` gives each distinct text a column of its own (0 or 1); ``drop`` leaves such columns out.
-- ``empty: missing`` gives an empty cell the middle of its column, and a further column that says that it was empty.
+- ``empty: missing`` gives an empty cell the middle of its column, and a further column that says that it was empty. Among
+  numbers, NA, NaN, null and none are empty cells, too.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from fedgraph.errors import DataError
 from fedgraph.types import Columns
 
 _TRUE, FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
+_NO_NUMBER = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
 _MOST_NUMBERS = 64  # columns of numbers that are a table; more of them, mostly zeros and never negative, count words
 _MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -143,6 +145,8 @@ def _column(name: str, cells: list[str]) -> _Column:
     values = dates if np.isnan(dates).sum() < np.isnan(values).sum() else values
     texts = int((np.isnan(values) & ~empty).sum())
     mostly = texts > 0.5 * max(1, len(cells) - int(empty.sum()))
+    if texts and not mostly:  # among numbers these words are what other programs write for nothing
+        empty = empty | np.array([cell in _NO_NUMBER for cell in lowered])
     return _Column(name, "text" if mostly else "number", cells, values, empty)
 
 
@@ -165,9 +169,9 @@ def _faults(column: _Column, rules: ColumnRules, nodes: Sequence[str]) -> list[t
         cell = column.cells[row]
         shown = repr(cell) if cell else "an empty cell"
         what = f"of node {nodes[row]!r} is {shown}"
-        further = len(alike[not cell]) - 1
+        further = len(alike[bool(column.empty[row])]) - 1
         also = f" (and {further:,} further cells of this column)" if choice[row] and further else ""
-        found.append((row, f"{what}; allowed: {remedy[not cell]}{also}"))
+        found.append((row, f"{what}; allowed: {remedy[bool(column.empty[row])]}{also}"))
     return found
 
 
@@ -244,6 +248,11 @@ def own_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str
 def _missing_column_name(name: str) -> str:
     """What the column is called that says where another one is empty."""
     return f"{name} is missing"
+
+
+def columns_with_gaps(columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """Those that have an empty cell; for a draft."""
+    return [name for name, cells in columns.items() if _column(name, list(cells)).empty.any()]
 
 
 def column_kinds(columns: Mapping[str, Sequence[str]]) -> Mapping[str, str]:

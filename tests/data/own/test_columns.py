@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fedgraph import data
 from fedgraph.data.own.columns import ColumnRules, ReadColumns, column_kinds, read_columns, scaled_to_bounds
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.types import Graph
 
 PEOPLE = "id,age,income,member,city\nada,30,50000,yes,Rome\nbob,61,1200000,no,Oslo\ncy,,20000,yes,Rome\ndan,18,0,no,\n"
 
@@ -33,6 +34,23 @@ def test_kinds_are_found_by_the_cells() -> None:
     assert column_kinds(columns) == {
         "age": "number", "member": "yes/no", "city": "text", "flag": "yes/no"
     }  # fmt: skip
+
+
+def test_words_for_nothing_among_numbers_are_empty_cells(tmp_path: Path) -> None:
+    """As R, pandas, databases and spreadsheets write them. Among texts they are texts: NA may be a country."""
+    table = "id,age,born,country\nada,30,NA,NA\nbob,n/a,1990-01-01,CH\ncy,40,2000-01-01,none\ndan,50,1980-01-01,CH\n"
+    with pytest.raises(DataError) as caught:
+        data.load("own/csv", path=people(tmp_path, table), parameters={"text": "one-hot"})
+    assert str(caught.value).splitlines() == [
+        f"{tmp_path}/features.csv:2: column 3 (born) of node 'ada' is 'NA'; allowed: finite numbers, or empty: missing",
+        f"{tmp_path}/features.csv:3: column 2 (age) of node 'bob' is 'n/a'; allowed: finite numbers, or empty: missing",
+    ]
+    graph = data.load("own/csv", path=tmp_path, parameters={"text": "one-hot", "empty": "missing"})
+    assert isinstance(graph, Graph)
+    assert graph.names.columns == (
+        "age", "age is missing", "born", "born is missing", "country is CH", "country is NA", "country is none"
+    )  # fmt: skip
+    assert graph.features.toarray()[:, :2].tolist() == [[30, 0], [0, 1], [40, 0], [50, 0]]
 
 
 def test_a_table_of_people_becomes_columns_on_one_scale(tmp_path: Path) -> None:
