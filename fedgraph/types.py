@@ -1,7 +1,6 @@
 """The data types that all rooms share: graphs, collections of graphs, and the part of a graph that a client holds.
 
-Shapes: ``n`` nodes, ``d`` features, ``c`` classes. Arrays are numpy / scipy only and are treated as
-read-only everywhere (Ray maps them from shared memory, the serial runtime freezes them).
+n nodes, d features, c classes. Arrays are numpy / scipy only and read-only (Ray maps them, the serial runtime freezes them).
 """
 
 from __future__ import annotations
@@ -200,9 +199,10 @@ def plain_graph(
 
 
 def without_edges(graph: Graph) -> Graph:
-    """The same nodes, features and labels, no edge, and no owner of one (that edges have owners is kept)."""
-    nothing = sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype)
-    return replace(graph, adjacency=nothing, edge_owners=(nothing,) if graph.edge_owners else ())
+    """The same nodes, features and labels; no edge, owner of one (that there are owners is kept), count or digest of edges."""
+    none = sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype)
+    source, owners = Provenance(graph.provenance.source, "without edges"), (none,) if graph.edge_owners else ()
+    return replace(graph, adjacency=none, edge_owners=owners, provenance=source)
 
 
 def without_labels(graph: Graph) -> Graph:

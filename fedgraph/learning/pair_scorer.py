@@ -23,6 +23,7 @@ _FASTEST, WALK = 3.0, 8.0  # step size; how far noise alone may lead W, whose le
 MOMENTUM, AVERAGED = 0.9, 0.5
 COUNTED = 0.3  # of a clip of 1: the entry that counts a pair; its gradient has the rest
 _ROOM = 1e-9  # of a clip: what rounding of a long sum may add
+_CANCELLED = 1e-4  # of its two parts: a squared norm that is less is taken as this much, so that rounding hides no part of it
 
 
 def start(blocks: int, width: int) -> np.ndarray:
@@ -55,7 +56,8 @@ def clipped_gradient_sum(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray
     error = 1 / (1 + np.exp(-np.clip(SHARPNESS * inner - float(vector[-1]), -30.0, 30.0))) - wanted
     squares = [np.einsum("ij,ij->i", part, part) for part in (left, two, right, one)]
     along = squares[0] * squares[1] + squares[2] * squares[3] + 2 * inner * np.einsum("ij,ij->i", one, two)
-    norms = np.abs(error) * np.sqrt(1 + SHARPNESS**2 * np.maximum(along, 0.0))
+    along = np.maximum(along, _CANCELLED * (squares[0] * squares[1] + squares[2] * squares[3]))
+    norms = np.abs(error) * np.sqrt(1 + SHARPNESS**2 * along)
     error *= np.minimum(1.0, math.sqrt(1 - COUNTED**2) * (1 - _ROOM) / np.maximum(norms, 1e-300))
     weighed = SHARPNESS * error[:, None]
     gradient = (weighed * left).T @ two + (weighed * right).T @ one

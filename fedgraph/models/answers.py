@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,6 +38,11 @@ class Roster:
     salt: str
     digests: np.ndarray
 
+    def __post_init__(self) -> None:
+        """``DataError`` where an edited file holds another key, or other digests."""
+        if not re.fullmatch("[0-9a-f]{32}", self.salt) or self.digests.dtype != np.uint64 or self.digests.ndim != 1:
+            raise DataError("a roster needs a key of 128 bits and one digest of 64 bits for each person")
+
     @classmethod
     def of(cls, ids: Sequence[str]) -> Roster:
         """For the people ``ids``."""
@@ -53,8 +59,10 @@ class Roster:
 class Trained:
     """What answers are made from.
 
-    row: what the model is called. names: columns and classes. people: who trained. checksums: of the training data.
-    epsilon: its price. ranks: how it reads columns of numbers; None where they are on one scale.
+    row: what the model is called. names: columns and classes. people: who trained. epsilon: its price.
+    unnamed: how many people the training data hold, where they name nobody; else 0. No digest of the data stands here: it
+    follows from private edges and rows without noise, so that whoever guesses all of them but one could try the last.
+    ranks: how it reads columns of numbers; None where they are on one scale.
     """
 
     row: str
@@ -63,7 +71,7 @@ class Trained:
     state: State
     names: Names
     people: Roster
-    checksums: Mapping[str, str]
+    unnamed: int
     epsilon: float
     ranks: ColumnRanks | None
 
@@ -167,7 +175,7 @@ def _require_priced(model: Trained, reads: Reads, shown: str | None, graph: Grap
     alone = ", ".join(kinds.names_offering(lambda offers: offers.private_test_nodes))
     node_level = model.plan.guarantee.protection.unit is Unit.NODE
     trained = int((places >= 0).sum()) if node_level else 0
-    same = node_level and bool(model.checksums) and dict(model.checksums) == dict(graph.provenance.checksums)
+    same = node_level and not graph.names.ids and graph.num_nodes == model.unnamed
     if reads is Reads.NOTHING:
         return
     if shown is None:
@@ -181,10 +189,15 @@ def _require_priced(model: Trained, reads: Reads, shown: str | None, graph: Grap
             f"nobody priced that. Allowed: --people public, if it is true; or fit a row that answers from own rows ({alone})"
         )
     if shown == "public" and (trained or same):
-        who = f"{trained:,} of {graph.num_nodes:,} people" if trained else "these people"
+        who = f"{trained:,} of {graph.num_nodes:,} people were in the training graph"
+        if not trained:
+            who = (
+                f"neither graph has ids and both hold {graph.num_nodes:,} people, so these count as those of the training graph"
+            )
         raise PrivacyError(
-            f"{who} were in the training graph, which the model protects: they are not public, and nobody priced their "
-            f"answers. Leave them out; or fit a row that answers from one's own row ({alone}) and say --people own"
+            f"{who}, which the model protects: they are not public, and nobody priced their answers. "
+            f"Leave them out{'' if trained else ', or give others their ids'}; or fit a row that answers from one's own row "
+            f"({alone}) and say --people own"
         )
     if shown == "public" and reads is Reads.OWN_EDGES and not node_level:
         raise PrivacyError(

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 
-FORMAT = 1
+FORMAT = 2  # 1 held digests of the training data
 _MOST_HEADER = 100_000_000  # bytes
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U64": "<u8",

@@ -99,7 +99,7 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
         reading=ready.reading,
         names=replace(ready.graph.names, ids=()),
         people=Roster.of(ids if named else ()),
-        checksums=ready.graph.provenance.checksums,
+        unnamed=0 if ready.graph.names.ids else ready.graph.num_nodes,
         epsilon=settled.epsilon,
         ranks=fitted.world.setting.ranks,
         delta=account.delta,

@@ -138,12 +138,15 @@ def load(path: str | Path) -> Model:
     if not isinstance(found, Model) or found.plan.method != found.method:
         raise DataError(f"{path}: holds no model; allowed: a file that 'fedgraph fit' wrote")
     try:
-        account, *lines = (json.loads(line) for line in found.ledger)
-        cost = again(Account.from_dict(account), [Line.from_dict(line) for line in lines]).epsilon
+        said, *lines = (json.loads(line) for line in found.ledger)
+        account = Account.from_dict(said)
+        cost = again(account, [Line.from_dict(line) for line in lines]).epsilon
     except (ValueError, KeyError, TypeError, PrivacyError) as error:
         raise DataError(f"{path}: its ledger cannot be read ({' '.join(str(error).split())[:200]})") from error
     if not math.isclose(cost, found.epsilon, rel_tol=1e-6):
         raise DataError(f"{path}: states ε = {found.epsilon:.4g}, and its ledger costs ε = {cost:.4g}: it was edited")
+    if found.delta != account.delta:
+        raise DataError(f"{path}: states δ = {found.delta:.4g}, and its ledger is of δ = {account.delta:.4g}: it was edited")
     return found
 
 

@@ -51,6 +51,19 @@ def test_a_pair_more_moves_the_sum_by_one_at_most(large: float) -> None:
     assert not pair_scorer.clipped_gradient_sum(vector, rows, PAIRS[:0], 1.0).any()
 
 
+@pytest.mark.parametrize("apart", [1e-3, 1e-7, 1e-9, 1e-15])
+def test_opposite_rows_hide_no_gradient_behind_rounding(apart: float) -> None:
+    """W sees only where two nearly opposite rows differ: both parts of the squared norm are large and cancel."""
+    rows = np.zeros((2, 20), dtype=np.float32)
+    rows[:, 0], rows[:, 1] = (1, -1), apart
+    weights = np.zeros((pair_scorer.RANK, 20), dtype=np.float32)
+    for large in 10.0 ** np.arange(0, 37, 3):
+        weights[:, 1] = large
+        for wanted in (0.0, 1.0):
+            found = pair_scorer.clipped_gradient_sum(np.append(weights.ravel(), np.float32(0)), rows, PAIRS[:1], wanted)
+            assert np.linalg.norm(found) <= 1
+
+
 def test_it_learns_what_joins_and_more_noise_is_no_gain() -> None:
     rng = np.random.default_rng(0)
     groups = np.arange(200) % 4

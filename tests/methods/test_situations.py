@@ -443,6 +443,78 @@ def test_secret_samples_and_batches_follow_the_secret_and_the_round(what: str, l
     assert checked
 
 
+SECRET = {"dpar": {"sample"}, "heter_poisson": {"batch", "mentions"}}  # streams of a round that decide who is in its sum
+
+
+@pytest.mark.parametrize("what", DRAWN)
+def test_each_secret_stream_alone_decides_who_is_drawn(what: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coins that come from elsewhere (a seed that everybody knows, another stream) leave a name without any effect."""
+    plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
+    method, subgraph = kinds.method(plan.method), partition.subgraphs[0]
+    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
+    first = next(r for r in plan.schedule.releases if not isinstance(next(flatten(r.event))[0], Gaussian)).rounds[0]
+    honest = Streams.generator
+
+    def bounded(*changed: str) -> list[np.ndarray]:
+        def generator(streams: Streams, name: str) -> np.random.Generator:
+            return honest(dataclasses.replace(streams, fingerprint="other") if name in changed else streams, name)
+
+        monkeypatch.setattr(Streams, "generator", generator)
+        streams = Streams(seeds.Secret(bytes(32)), ("c", "client", 0, "round", first))
+        desk = Watched(plan, first, streams, None)
+        method.client(plan, method.prepare(plan, subgraph), model, first, streams, desk)
+        return [value for path in desk.seen for value in desk.seen[path]]
+
+    one = bounded()
+    assert all(np.array_equal(a, b) for a, b in zip(one, bounded(), strict=True))
+    for name in SECRET.get(plan.method, {"batch"}):
+        assert any(a.shape != b.shape or not np.array_equal(a, b) for a, b in zip(one, bounded(name), strict=True)), name
+
+
+@pytest.mark.parametrize("what", DRAWN)
+def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A price for half of the rate would be far too small, and moves no value that a test of sensitivities sees."""
+    plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
+    method, subgraph = kinds.method(plan.method), partition.subgraphs[0]
+    model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
+    drawn: list[float] = []
+
+    def keep(name: str) -> None:
+        honest = getattr(method, name, None)
+        if honest is None:
+            return
+
+        def kept(*given: Any) -> Any:
+            mask = honest(*given)
+            drawn.append(float(given[2]) if name == "mentioned" else float(given[1]))
+            assert name != "fixed_mask" or mask.sum() == given[1]
+            return mask
+
+        monkeypatch.setattr(method, name, kept)
+
+    for name in ("poisson_mask", "fixed_mask", "mentioned"):
+        keep(name)
+    checked = 0
+    for release in plan.schedule.releases:
+        leaf = next(flatten(release.event))[0]
+        if plan.guarantee.sampled_once is not None or not isinstance(
+            leaf, PoissonGaussian | FixedSizeGaussian | MentionedGaussian
+        ):
+            continue
+        drawn.clear()
+        round_ = release.rounds[0]
+        streams = Streams(seeds.Secret(bytes(32)), ("c", "client", 0, "round", round_))
+        method.client(plan, method.prepare(plan, subgraph), model, round_, streams, Watched(plan, round_, streams, None))
+        if isinstance(leaf, FixedSizeGaussian):
+            assert (drawn, leaf.num_rows) == ([leaf.batch_size], subgraph.nodes.size)
+        elif isinstance(leaf, MentionedGaussian):
+            assert drawn == [leaf.sampling_rate, leaf.mention_rate]
+        else:
+            assert drawn == [leaf.sampling_rate]
+        checked += 1
+    assert checked or plan.method == "dpar"
+
+
 def test_every_kernel_that_a_plan_names_is_run_here(library: Graph) -> None:
     named = {
         release.bound.kernel

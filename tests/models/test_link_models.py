@@ -1,6 +1,7 @@
 """Rows of links as models: scores of pairs, alike after the file was read back; what must be refused gets one line."""
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import fedgraph
 from fedgraph.commands.base import main
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.learning import links
+from fedgraph.models import file
 from fedgraph.models.model import Model
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.units import Unit
@@ -119,6 +121,24 @@ def test_the_file_holds_no_tie_no_owner_and_no_id(models: dict[str, Model], name
         assert not any(owners.nnz for owners in graph.edge_owners)
         assert len(graph.edge_owners) <= 1, "how many owners an edge has is nobody's business"
     assert b"account-1" not in model.to_bytes()
+
+
+def test_the_file_of_a_neighbour_differs_in_what_was_released_alone(run: Run, place: Path, tmp_path: Path) -> None:
+    """A digest of the edges, or how many there are, would tell for certain whether a tie is there."""
+    folder = tmp_path / "people"
+    shutil.copytree(place / "people", folder)
+    head, *lines = (folder / "edges.csv").read_text(encoding="utf-8").splitlines()
+    tie = set(lines[4].split(",")[:2])
+    kept = [line for line in lines if set(line.split(",")[:2]) != tie]
+    (folder / "edges.csv").write_text("\n".join([head, *kept]) + "\n", encoding="utf-8")
+    for label in ("tie", "pair", "person", "owner"):
+        row = run.score(anchor(run, label))
+        found = []
+        for people in (place / "people", folder):
+            model, writer = row.fit(str(people)), file.Writer()
+            found.append(writer.tree(dataclasses.replace(model, people=None, state=None)))  # type: ignore[arg-type]
+            found.append([array.tolist() for array in writer.arrays])
+        assert found[:2] == found[2:], label
 
 
 @pytest.mark.parametrize("label", ["default", "gcn"])

@@ -162,6 +162,25 @@ def test_what_nobody_priced_is_refused_with_a_way_out(
         models[name].predict(str(place / asked), people=people)
 
 
+def test_a_model_holds_no_digest_of_its_people_and_knows_them_where_they_have_no_ids(run: Run, place: Path) -> None:
+    """Who is not named is known by how many they are, which is public; a digest of their rows would tell each of them."""
+    row = run.score(next(s.anchor for s in run.answered.scores if s.variant == "alone"))
+    rng, n = np.random.default_rng(0), 150
+
+    def people(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return (rng.random((count, count)) < 0.02).astype(int), rng.random((count, 5)) < 0.5, rng.integers(0, 3, count)
+
+    fitted = row.fit(people(n))
+    content = fitted.to_bytes()
+    fitted.predict_proba(people(n - 1), people="public")
+    with pytest.raises(PrivacyError, match=r"neither graph has ids and both hold 150 people.*give others their ids"):
+        fitted.predict_proba(people(n), people="public")
+    fitted.predict_proba(people(n), people="own")
+    assert (fitted.unnamed, run.score(row.anchor).fit(str(place / "people")).unnamed) == (n, 0)
+    for graph in (fitted.graph_of(people(n)), fitted.graph_of(str(place / "people"))):
+        assert not [digest for digest in graph.provenance.checksums.values() if digest.encode() in content]
+
+
 def test_other_columns_and_people_get_one_line(place: Path, models: dict[str, Model], tmp_path: Path) -> None:
     model = models["inductive features"]
     for number, (edit, why) in enumerate([
@@ -200,10 +219,12 @@ def test_hostile_files_get_one_line(models: dict[str, Model], tmp_path: Path) ->
         b"": "header", b"\x80\x04garbage": "header", content[:-4]: "array", content[:-1] + bytes([content[-1] ^ 1]): "checksum",
         changed('"epsilon"', '"epsilom"'): "checksum",
         changed(stated, '"epsilon":0.5', honest=True): "states ε = 0.5, and its ledger costs ε = ",
+        changed('"delta":0.0001,"statement"', '"delta":1e-06,"statement"', honest=True): "states δ = 1e-06, and its ledger is",
         changed("fedgraph.models.model:Model", "subprocess:Popen", honest=True): "records of fedgraph's own",
         changed("fedgraph.models.model:Model", "fedgraph.models.model:load", honest=True): "does not have",
         changed("fedgraph.types:Names", "fedgraph.types:Provenance", honest=True): "has the fields",
         changed('"method":"features"', '"method":["x"]', honest=True): "a list",
+        changed('"salt":"', '"salt":"x', honest=True): "a key of 128 bits",
     }  # fmt: skip
     for number, (bad, why) in enumerate(cases.items()):
         (tmp_path / str(number)).write_bytes(bad)

@@ -1,0 +1,165 @@
+"""Where random numbers may come from: streams that a path names. Whoever adds another source says here why it is sound.
+
+A generator without a seed draws other numbers when a round is asked again, under the same noise: the difference of the two
+messages shows the data. One with a seed that everybody knows (``default_rng(0)``) is no secret: a price that counts on its
+coins is wrong. Tests of what is released see the first only where a round is asked again, and the second nowhere.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_architecture import ROOT, modules
+
+# What asks the operating system.
+SYSTEM = {
+    "seeds/__init__.py root": "the root of a run with a secret seed",
+    "export/site.py Site": "the root of a deployed site",
+    "models/answers.py Roster.of": "the key of a model's roster",
+    "runs/charged.py ChargedRun.charge": "the name of a run in a budget",
+    "runtime/ray/direct.py Door.__init__": "the key of a socket",
+}
+
+# What makes a generator of a seed of its own. None of them decides who is in a sample that is priced, and none makes noise.
+STREAMS, PUBLIC, AFTER, CLEAR = "the streams", "public values or coins", "what was released", "no guarantee"
+SEEDED = {
+    "seeds/__init__.py sequence": STREAMS,
+    "seeds/__init__.py secret_generator": STREAMS,
+    "seeds/__init__.py generator": STREAMS,
+    "attacks/base/messages.py first_state": STREAMS,
+    "tasks/graph_starts.py _explore": STREAMS,
+    "export/project.py _dimensions": PUBLIC,
+    "learning/layers/small_graphs.py Batches.inputs": PUBLIC,
+    "learning/links.py random_rows": PUBLIC,
+    "learning/pair_scorer.py Learner.step": PUBLIC,
+    "learning/views.py public_basis": PUBLIC,
+    "learning/views.py _pairs": PUBLIC,
+    "methods/link_hops.py _random": PUBLIC,
+    "methods/link_owners.py _random": PUBLIC,
+    "methods/progap_node.py start": PUBLIC,
+    "partition/louvain.py communities": PUBLIC,
+    "learning/propagation/mean_field.py look_alikes": AFTER,
+    "methods/blink.py _learnt": AFTER,
+    "methods/dpdgc.py _learnt": AFTER,
+    "methods/gap_edge.py _after_hop": AFTER,
+    "methods/local_dp/evidence.py _settings": AFTER,
+    "methods/lpgnn.py predict": AFTER,
+    "methods/progap_edge.py _grown": AFTER,
+    "methods/progap_node.py server": AFTER,
+    "methods/sage_edge.py server": AFTER,
+    "learning/links.py fit_encoder": CLEAR,
+    "methods/nonprivate/local.py message": CLEAR,
+    "methods/nonprivate/local.py _like_asked": CLEAR,
+    "methods/nonprivate/phases.py step_seed": CLEAR,
+}
+
+# What draws from torch's one generator, which it seeds first and leaves as it was.
+OF_TORCH = {
+    "learning/layers/matrices.py seed_torch",
+    "learning/links.py fit_encoder",
+    "learning/baselines/fitting.py build",
+    "learning/baselines/fitting.py trained",
+    "learning/baselines/many_gcns.py _masks",
+    "learning/baselines/networks.py _dropped",
+}
+
+MAKERS = {"default_rng", "SeedSequence", "Generator", "PCG64", "MT19937", "Philox", "SFC64", "Random"}
+OF_NUMPY = {
+    "Generator",
+    "BitGenerator",
+    "SeedSequence",
+    "PCG64",
+    "default_rng",
+}  # all else of numpy.random has one state for all
+DRAWS = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "bernoulli", "multinomial", "normal", "manual_seed",
+         "seed", "random", "seed_torch"}  # fmt: skip
+
+
+def in_functions(tree: ast.AST, name: str = "") -> Iterator[tuple[ast.AST, str]]:
+    """Every node with the class and the function that it stands in."""
+    for node in ast.iter_child_nodes(tree):
+        inner = name
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            inner = f"{name}.{node.name}".lstrip(".")
+        yield node, inner
+        yield from in_functions(node, inner)
+
+
+def dotted(node: ast.AST) -> str:
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)] if isinstance(node, ast.Name) else ["", *reversed(parts)])
+
+
+def sources(path: Path, root: Path = ROOT) -> Iterator[tuple[str, str, str]]:
+    """(where, what kind of source, the expression) of everything in the file that random numbers may come from."""
+    file = path.relative_to(root).as_posix()
+    for node, function in in_functions(ast.parse(path.read_text(encoding="utf-8"))):
+        where = f"{file} {function}".strip()
+        if isinstance(node, ast.ImportFrom) and node.module in ("random", "numpy.random", "secrets", "torch.random"):
+            yield where, "hidden", ast.unparse(node)  # its names would not say where they come from
+        if isinstance(node, ast.Attribute):
+            module, _, last = dotted(node).rpartition(".")
+            if module in ("np.random", "numpy.random") and last not in OF_NUMPY:
+                yield where, "global", ast.unparse(node)
+            if module == "random" and last != "Random":
+                yield where, "global", ast.unparse(node)
+            if last == "rvs":
+                yield where, "global", ast.unparse(node)
+            if (module == "secrets" and last.startswith(("token", "rand", "choice", "System"))) or dotted(node) in (
+                "os.urandom",
+                "uuid.uuid4",
+                "uuid.uuid1",
+            ):
+                yield where, "system", ast.unparse(node)
+        if not isinstance(node, ast.Call):
+            continue
+        module, _, last = dotted(node.func).rpartition(".")
+        if last in MAKERS and (module in ("np.random", "numpy.random", "random") or not module):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            nothing = not given or all(isinstance(one, ast.Constant) and one.value is None for one in given)
+            yield where, "unseeded" if nothing else "seeded", ast.unparse(node)
+        if last in DRAWS and (module.partition(".")[0] == "torch" or last == "seed_torch"):
+            yield where, "torch", ast.unparse(node)
+
+
+def unsound(path: Path, root: Path = ROOT) -> list[str]:
+    """One line for each source that is not among those above."""
+    allowed = {"system": SYSTEM.keys(), "seeded": SEEDED.keys(), "torch": OF_TORCH}
+    return [f"{where}: {kind}: {text}" for where, kind, text in sources(path, root) if where not in allowed.get(kind, ())]
+
+
+def test_random_numbers_come_from_streams() -> None:
+    assert not [line for path in modules() for line in unsound(path)]
+
+
+def test_every_exception_is_still_there() -> None:
+    found = {(where, kind) for path in modules() for where, kind, _ in sources(path)}
+    for kind, named in (("system", set(SYSTEM)), ("seeded", set(SEEDED)), ("torch", OF_TORCH)):
+        assert not [where for where in named if (where, kind) not in found], kind
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "np.random.default_rng()", "np.random.default_rng(None)", "np.random.default_rng(0)", "np.random.default_rng(seed=7)",
+        "np.random.rand(3)", "np.random.seed(0)", "np.random.RandomState()", "np.random.Generator(np.random.PCG64())",
+        "random.random()", "random.Random(3)", "secrets.randbits(8)", "os.urandom(8)", "torch.rand(3)", "torch.manual_seed(0)",
+        "scipy.stats.norm.rvs()",
+    ],
+)  # fmt: skip
+def test_the_check_sees_each_other_source_of_a_clients_coins(source: str, tmp_path: Path) -> None:
+    """Such a line in the place of HeterPoisson's stream of mentions."""
+    text = (ROOT / "methods" / "heter_poisson.py").read_text(encoding="utf-8")
+    stream = 'streams.generator("mentions")'
+    assert text.count(stream) == 1
+    bad = tmp_path / "methods" / "heter_poisson.py"
+    bad.parent.mkdir()
+    bad.write_text(text.replace(stream, source), encoding="utf-8")
+    assert unsound(bad, tmp_path), source
+    bad.write_text(text, encoding="utf-8")
+    assert not unsound(bad, tmp_path)
