@@ -264,7 +264,7 @@ def sensitivity(relation: Relation, degree: int | None = None, rows_released: bo
 def _lipschitz(bound: float) -> float:
     """L: how far a row's gradient moves at most when its neighbours' part moves by 1.
 
-    >>> round(lipschitz(2.0), 4)
+    >>> round(_lipschitz(2.0), 4)
     3.1463
     """
     require_positive("bound", bound)
