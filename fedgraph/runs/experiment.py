@@ -10,7 +10,7 @@ import functools
 import os
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -116,10 +116,15 @@ def _computed(
         console.close()
         failed = reporting.report(console)
     (out / live.FILE).unlink(missing_ok=True)  # the report says more
+    _require_all(failed, total, out)
+    return out
+
+
+def _require_all(failed: Sequence[store.FailedCell], total: int, out: Path) -> None:
+    """``RuntimeFailure`` that names the first cells that failed."""
     if failed:
         first = "; ".join(f"{f.cell.task}/{f.cell.dataset}/{f.cell.method}/{f.cell.variant}: {f.why}" for f in failed[:3])
         raise RuntimeFailure(f"{len(failed)} of {total} cells failed, the others are in {out}; --resume tries again. {first}")
-    return out
 
 
 def _save(done: schedule.Done, kept: store.CellStore, charged: ChargedRun | None, console: Console) -> None:

@@ -37,7 +37,7 @@ def look_at_data(folder: Path) -> Seen:
         found = graph_folders.read(folder)
         names = tuple(dict.fromkeys(name for graph in found.graphs for name in graph.columns))
         rows = [dict(zip(graph.columns, cells, strict=True)) for graph in found.graphs for cells in graph.cells]
-        return _seen({name: [row.get(name, "") for row in rows] for name in names}, list(found.labels), [])
+        return _seen(folder, {name: [row.get(name, "") for row in rows] for name in names}, list(found.labels), [])
     features, labels = folder / "features.csv", folder / "labels.csv"
     if not features.is_file():
         return Seen()
@@ -49,7 +49,7 @@ def look_at_data(folder: Path) -> Seen:
     else:
         own = named = [name for name in table.names if name.casefold() in LABELS]
         first = {"label": named[0]} if named else {}
-    seen = _seen({name: [row[place] for row in table.cells] for place, name in enumerate(table.names)}, named, own)
+    seen = _seen(features, {name: [row[place] for row in table.cells] for place, name in enumerate(table.names)}, named, own)
     return replace(seen, parameters=first | seen.parameters)
 
 
@@ -61,26 +61,26 @@ def look_at_federation(folder: Path) -> Seen:
     for table in federation.feature_tables(folder) if folder.is_dir() else ():
         for place, name in enumerate(table.names):
             columns.setdefault(name, []).extend(row[place] for row in table.cells)
-    return _seen(columns, [], [])
+    return _seen(folder, columns, [], [])
 
 
-def _seen(columns: Mapping[str, Sequence[str]], labels: list[str], own: list[str]) -> Seen:
-    """columns: name → cells. labels: columns that could be predicted. own: those of them that stand among the features."""
-    from fedgraph.data.own.columns import column_kinds, columns_with_gaps
+def _seen(place: Path, columns: Mapping[str, Sequence[str]], labels: list[str], own: list[str]) -> Seen:
+    """place: of the tables. columns: name → cells. labels: columns that could be predicted; own: those among the features."""
+    from fedgraph.data.own.columns import column_kinds
 
     parameters: dict[str, object] = {}
     kinds = column_kinds(columns)
-    texts = {name: set(cells) for name, cells in columns.items() if kinds[name] == "text"}
+    texts = {name: set(cells) for name, cells in columns.items() if kinds[name][0] == "text"}
     for name, words in texts.items():
         if len(words) > _MOST_TEXTS and (comma := sum(map(bool, map(_COMMA.fullmatch, words)))) > 0.5 * len(words):
             example = next(filter(_COMMA.fullmatch, columns[name]))
             raise DataError(
-                f"column {name!r} holds {comma:,} numbers with a decimal comma, such as {example!r}; allowed: a decimal point, "
-                "as in 2.5; or leave the column out"
+                f"{place}: column {name!r} holds {comma:,} numbers with a decimal comma, such as {example!r}; "
+                "allowed: a decimal point, as in 2.5; or leave the column out"
             )
     dropped = [name for name, words in texts.items() if len(words) > _MOST_TEXTS and name not in own]
     parameters |= {"text": "one-hot"} if texts.keys() - set(dropped) - set(own) else {}
     parameters |= {"drop": dropped} if dropped else {}
-    parameters |= {"empty": "missing"} if columns_with_gaps(columns) else {}
-    numbers = [name for name, kind in kinds.items() if kind == "number" and name not in own]
+    parameters |= {"empty": "missing"} if any(gaps for _, gaps in kinds.values()) else {}
+    numbers = [name for name, (kind, _) in kinds.items() if kind == "number" and name not in own]
     return Seen(numbers, labels, parameters)

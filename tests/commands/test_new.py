@@ -47,7 +47,10 @@ def test_numbers_with_a_decimal_comma_are_not_left_out_in_silence(people: Path, 
     (people / "features.csv").write_text(f"{text[0]}\n{''.join(lines)}", encoding="utf-8")
     assert cli.main(["new", "--graph", "mine", "--yes", "--no-probe"]) == 2
     said = capsys.readouterr().err
-    assert "column 'remark' holds 60 numbers with a decimal comma, such as '0,5'; allowed: a decimal point" in said
+    assert (
+        "mine/features.csv: column 'remark' holds 60 numbers with a decimal comma, such as '0,5'; allowed: a decimal point"
+        in said
+    )
 
 
 def test_words_for_nothing_among_numbers_are_declared(people: Path) -> None:

@@ -97,14 +97,14 @@ def test_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [once.made_once("key", lambda n=n: n) for n in (2, 3)] == [2, 3]
 
 
-def test_a_folder_that_may_not_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a cluster: the driver's temporary folder lies in one that its user alone may read."""
 
     def refused(*args: object, **more: object) -> os.stat_result:
         raise PermissionError(errno.EACCES, "not yours")
 
     monkeypatch.setattr(os, "stat", refused)
-    once.share_in("/tmp/user/1000/fedgraph-once-abc")
+    once.share_in(str(tmp_path))
     assert once.shared_in() is None
 
 

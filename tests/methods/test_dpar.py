@@ -363,7 +363,16 @@ def test_a_fixed_sample_amplifies_by_its_true_rate(share: float, size: int) -> N
     assert plan.guarantee.sampled_once == size / 60
     inner = plan.schedule.releases[-1].event.event
     assert getattr(inner, "replaced", None) is True
-    assert planned(random_graph(60), 4.0, "provable", variant="features", sampled=share).guarantee.sampled_once == share
+    coins = planned(random_graph(60), 4.0, "provable", variant="features", sampled=share)
+    assert coins.guarantee.sampled_once == share
+
+    def present(made: Plan, seed: int) -> int:
+        secret, public = np.random.default_rng(seed), np.random.default_rng(0)
+        return int(rows_of._view(random_graph(60), made.made.sizes, secret, public)[1].sum())
+
+    assert {present(plan, seed) for seed in range(5)} == {size}
+    drawn = sum(present(coins, seed) for seed in range(100))
+    assert stats.binomtest(drawn, 6000, share).pvalue > 1e-6
 
 
 def test_fixed_batches_are_refused_where_they_would_tell_who_was_sampled() -> None:

@@ -75,6 +75,7 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     assert {r["epsilon_provable"] for r in rows if r["epsilon"] == "inf" and r["method"] == "features"} == {"inf"}
     assert all(r["epsilon_measured"] == "" for r in rows)
     page = (out / "report.html").read_text(encoding="utf-8")
+    assert "cells that ran at the same time count each" in page  # seconds that are added up overlap
     assert "data:image/webp;base64," in page
     loaded = re.findall(r'<(?:link|img|script|iframe)[^>]*?(?:src|href)="(?!data:)[^"]*', page)
     assert not loaded, "the page must be self-contained"

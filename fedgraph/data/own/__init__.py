@@ -173,11 +173,8 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     files = (params.edges, params.features, *((params.labels,) if params.labels and not inside else ()))
     missing = [name for name in files if not (path / name).exists()]
     if missing:
-        way = (
-            "; or say which column of features.csv is the label (label: NAME, --label NAME)"
-            if missing == ["labels.csv"]
-            else ""
-        )
+        inner = "; or say which column of features.csv is the label (label: NAME, --label NAME)"
+        way = inner if missing == ["labels.csv"] else ""
         raise DataError(f"{path}: {' and '.join(missing)} missing; a folder of tables needs {', '.join(files)}{way}")
     raw = RawFiles(path)
     file, faults = str(path / params.features), Faults()

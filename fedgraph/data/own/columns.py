@@ -250,11 +250,7 @@ def _missing_column_name(name: str) -> str:
     return f"{name} is missing"
 
 
-def columns_with_gaps(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Those that have an empty cell; for a draft."""
-    return [name for name, cells in columns.items() if _column(name, list(cells)).empty.any()]
-
-
-def column_kinds(columns: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
-    """Column → ``yes/no``, ``number`` or ``text``, from its cells; for a draft."""
-    return {name: _column(name, list(cells)).kind for name, cells in columns.items()}
+def column_kinds(columns: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, bool]]:
+    """Column → (``yes/no``, ``number`` or ``text``; whether some cell is empty), from its cells; for a draft."""
+    read = (_column(name, list(cells)) for name, cells in columns.items())
+    return {column.name: (column.kind, bool(column.empty.any())) for column in read}

@@ -32,7 +32,7 @@ def read(rows: list[list[str]], names: tuple[str, ...], **rules: object) -> Read
 def test_kinds_are_found_by_the_cells() -> None:
     columns = {"age": ("30", "61", ""), "member": ("yes", "no", "yes"), "city": ("Rome", "", "Oslo"), "flag": ("1", "0", "1")}
     assert column_kinds(columns) == {
-        "age": "number", "member": "yes/no", "city": "text", "flag": "yes/no"
+        "age": ("number", True), "member": ("yes/no", False), "city": ("text", True), "flag": ("yes/no", False)
     }  # fmt: skip
 
 
