@@ -33,7 +33,8 @@ LATE = Participation(mode="asynchronous", buffer=7, compute_s=2.0, spread=0.8)
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[Runtime]:
+def pool(one_ray: Any) -> Iterator[Runtime]:
+    one_ray.close()  # the shared one has two CPUs, and a fixture of a module begins before those of its tests
     with runtime.start("ray", workers=3) as engine:
         yield engine
 

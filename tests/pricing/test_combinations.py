@@ -123,10 +123,10 @@ def test_truncated_batches_cost_at_least_what_the_library_says(tmp_path: Path) -
     plan = (
         "import jax_privacy\nplan = BandMFConfig(iterations=20, expected_participations=1, num_bands=1, "
         "noise_multiplier=1.0{})\n"
-        "plan.calibrate(epsilon=1.0, delta=1e-5)\n"
     )
-    cut = pricing.price(write(tmp_path, "plan.py", plan.format(", truncated_batch_size=60"))).headline.total
-    whole = pricing.price(write(tmp_path, "plan.py", plan.format(""))).headline.total
+    given = {"delta": 1e-5}
+    cut = pricing.price(write(tmp_path, "plan.py", plan.format(", truncated_batch_size=60")), given=given).headline.total
+    whole = pricing.price(write(tmp_path, "plan.py", plan.format("")), given=given).headline.total
     assert cut is not None
     assert whole is not None
     event = dp_accounting.dp_event.TruncatedSubsampledGaussianDpEvent(1000, 0.05, 60, 1.0)
