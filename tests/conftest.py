@@ -29,6 +29,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(cores, MOST_PROCESSES)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups, which it does once
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deal the items: a file stays in one process, and everything that uses Ray, a fixed port or a kill in one, too.
 

@@ -205,3 +205,9 @@ def test_a_tag_that_does_not_fit_is_one_line(tag: str, heading: str, words: str,
     (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n## {heading}\n\n- More.\n", encoding="utf-8")
     with pytest.raises(SystemExit, match=words):
         runpy.run_path(str(SCRIPT.parent / "notes.py"))["notes"](tag, tmp_path)
+
+
+@pytest.mark.skipif("PYTEST_XDIST_WORKER" not in os.environ, reason="the suite runs in one process")
+def test_a_file_is_dealt_to_one_process(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist 3.8 with pytest 9.2 deals every test by itself, in silence, and each process makes every fixture again."""
+    assert request.node.nodeid.endswith("@tests/test_ci.py")

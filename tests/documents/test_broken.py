@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import fedgraph.data
@@ -115,7 +115,16 @@ def check_csv(file: str, content: bytes) -> None:
 csv_files = st.sampled_from(sorted(CSV)).flatmap(lambda name: st.tuples(st.just(name), broken_bytes(CSV[name])))
 
 
+WITHOUT_A_METHOD = """\
+name: x
+datasets: [{name: embedded/library}]
+tasks:
+  - {task: node_classification, epsilons: [1], trust: [curator], methods: [{}]}
+"""
+
+
 @SHORT
+@example(WITHOUT_A_METHOD)
 @given(broken_scenarios())
 def test_scenarios(text: str) -> None:
     check_scenario(text)

@@ -40,7 +40,7 @@ def plugins_of(params: Params) -> list[Nested]:
     found: list[Nested] = [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition)]
     for index, method in enumerate(params.methods):
         every = Select.model_validate(method["select"]).choices if "select" in method else []
-        plain = of_method(method, ROW) | {"method": method["method"]}
+        plain = {key: value for key, value in method.items() if key not in ROW.model_fields}
         found += [(("methods", index, "select", "over"), "methods", plain | choice) for choice in every]
     return found + [
         (("attack", "named", index), "attacks", {k: v for k, v in attack.items() if k != "label"})
