@@ -153,7 +153,12 @@ def _paint_all(
             ax.set_ylim(low, high)
     entries = [key for group in groups for key in group]
     if len(groups) > 1 or len(panels) > 1 or len(entries) > 4:
-        handles = [_legend_entry(key, styles[i][key], i, len(groups)) for i, g in enumerate(groups) for key in g]
+        handles = []
+        for i, key in ((i, key) for i, group in enumerate(groups) for key in group):
+            marker = MARKERS[(styles[i][key] or 0) % len(MARKERS)] if i or len(groups) == 1 else None
+            entry = Line2D([], [], lw=1.5 if marker else 3, ls="" if i else "-", marker=marker, label=key)
+            entry.set_color("#4c566a" if i else _colour(styles[i][key]))
+            handles.append(entry)
         columns = max(1, min(len(entries), 2 * len(panels)))
         axes[0].figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
     else:
@@ -189,16 +194,6 @@ def _looks(panels: Sequence[Panel]) -> tuple[list[list[str]], _Styles]:
 
 def _colour(number: int | None) -> str:
     return _GREY if number is None else plots.COLOURS[number % len(plots.COLOURS)]
-
-
-def _legend_entry(label: str, index: int | None, group: int, groups: int) -> Line2D:
-    """How matplotlib draws one entry of the legend."""
-    marker = MARKERS[(index or 0) % len(MARKERS)]
-    if groups == 1:
-        return Line2D([], [], label=label, color=_colour(index), marker=marker)
-    if group == 0:
-        return Line2D([], [], label=label, color=_colour(index), lw=3)
-    return Line2D([], [], label=label, color="#4c566a", marker=marker, ls="")
 
 
 def _look(line: Series, styles: _Styles) -> tuple[int | None, int]:
@@ -246,7 +241,8 @@ def _shape(panel: Panel, styles: _Styles, groups: Sequence[Sequence[str]], alike
     bottom = _HEIGHT - 22 - LINE * max(map(len, names))
     at = [place for place, _ in ticks]
     room = max(0.25, 0.06 * (max(at) - min(at)))
-    values = [v for p in alike for v in _heights(p)] or [0.0]
+    ends = [y + s * e for p in alike for line in p.lines for y, e in zip(line.y, line.error, strict=True) for s in (-1, 1)]
+    values = [y for y in (*ends, *(level for p in alike for _, level in p.levels)) if math.isfinite(y)] or [0.0]
     gap = (max(values) - min(values) or abs(values[0]) or 1.0) * 0.06
     across = _scale(min(at) - room, max(at) + room, LEFT, WIDTH - RIGHT)
     up = _scale(min(values) - gap, max(values) + gap, bottom, TOP)
@@ -256,7 +252,12 @@ def _shape(panel: Panel, styles: _Styles, groups: Sequence[Sequence[str]], alike
     lines = []
     for line in panel.lines:
         colour, symbol = _look(line, styles)
-        told = [tip.split("\n", 1) for tip in line.tips or (_tip(panel, line, i) for i in range(len(line.y)))]
+        where = [x if isinstance(x, str) else _tick(x) for x in line.x]
+        tips = line.tips or [
+            f"{line.label}\n{x}\n{y:.3f}{f' ± {error:.3f}' if error else ''}"
+            for x, y, error in zip(where, line.y, line.error, strict=True)
+        ]  # the first line is the same for every point; the page puts the names of the axes, ``told``, before the rest
+        told = [tip.split("\n", 1) for tip in tips]
         points = [
             (across(places[line.x[i]]), up(y), up(y - line.error[i]), up(y + line.error[i]), told[i][-1])
             for i, y in enumerate(line.y)
@@ -278,12 +279,6 @@ def _shape(panel: Panel, styles: _Styles, groups: Sequence[Sequence[str]], alike
     }  # fmt: skip
 
 
-def _heights(panel: Panel) -> list[float]:
-    """All that the scale of y must hold."""
-    ends = [y + side * e for line in panel.lines for y, e in zip(line.y, line.error, strict=True) for side in (-1, 1)]
-    return [y for y in (*ends, *(value for _, value in panel.levels)) if math.isfinite(y)]
-
-
 def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
     """Positions to a tenth, and without it where it is 0."""
 
@@ -292,14 +287,6 @@ def _scale(low: float, high: float, start: float, end: float) -> Callable[[float
         return int(at) if at == int(at) else at
 
     return place
-
-
-def _tip(panel: Panel, line: Series, i: int) -> str:
-    """Its first line is the same for every point of a line; the page puts the names of the axes, ``told``, before the rest."""
-    x, error = line.x[i], line.error[i]
-    spread = f" ± {error:.3f}" if error else ""
-    where = x if isinstance(x, str) else _tick(x)
-    return f"{line.label}\n{where}\n{line.y[i]:.3f}{spread}"
 
 
 def _legend_spec(panels: Sequence[Panel], groups: Sequence[Sequence[str]], styles: _Styles) -> list[dict[str, object]]:

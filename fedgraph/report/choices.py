@@ -21,7 +21,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.report import chance
 from fedgraph.report.report_rows import rounded_up
 from fedgraph.report.sections.base import Records
-from fedgraph.worlds.world import Kind, World
+from fedgraph.worlds.world import Kind
 
 ALL = "all"
 
@@ -100,8 +100,8 @@ class Choices:
     clients: dict[str, int]
     learners: tuple[str, ...]
     epsilons: tuple[float, ...]
-    values: dict[tuple[str, float, Choice, str], list[float]] = field(default_factory=dict)
-    prices: dict[tuple[str, float, Choice, str], float] = field(default_factory=dict)
+    values: dict[Key, list[float]] = field(default_factory=dict)
+    prices: dict[Key, float] = field(default_factory=dict)
     toward: dict[Choice, str] = field(default_factory=dict)
     delta: float = math.nan
     unit: str = "node"
@@ -153,8 +153,7 @@ class Choices:
 
     def kept_by(self, client: str) -> list[Key]:
         """Every model that a client makes alone and keeps, noised ones too, as far as it was measured in enough seeds."""
-        keys = [(one, e, kept, client) for one in self.learners for e in self.epsilons for kept in KEPT]
-        return self._often(keys)
+        return self._often([(one, e, kept, client) for one in self.learners for e in self.epsilons for kept in KEPT])
 
     def _often(self, keys: Sequence[Key]) -> list[Key]:
         """Those that were repeated as often as an advice needs, where others were."""
@@ -165,11 +164,11 @@ class Choices:
         picked = self.best(epsilon, JOINED)
         if picked is None:
             return []
-        trust, keys = picked[1].trust, []
-        for learner in self.learners:
-            if (self.price(learner, epsilon, join(trust)) or 0.0) <= epsilon * (1 + 1e-9):
-                keys += [(learner, epsilon, join(trust, own), client) for own in Own]
-        return self._often(keys)
+        kept = [learner for learner in self.learners if self._keeps(learner, epsilon, picked[1])]
+        return self._often([(learner, epsilon, join(picked[1].trust, own), client) for learner in kept for own in Own])
+
+    def _keeps(self, learner: str, epsilon: float, choice: Choice) -> bool:
+        return (self.price(learner, epsilon, choice) or 0.0) <= epsilon * (1 + 1e-9)
 
     def mean(self, key: Key) -> float:
         """Over seeds, of something that was measured."""
@@ -196,8 +195,7 @@ class Choices:
             kept = [
                 (value, learner)
                 for learner in self.learners
-                if (value := self.value(learner, epsilon, choice)) is not None
-                and (self.price(learner, epsilon, choice) or 0.0) <= epsilon * (1 + 1e-9)
+                if (value := self.value(learner, epsilon, choice)) is not None and self._keeps(learner, epsilon, choice)
             ]
             if kept:
                 return max(kept)[1], choice
@@ -211,13 +209,7 @@ class Choices:
 
     def present(self, choices: Sequence[Choice]) -> list[Choice]:
         """Those of ``choices`` that were run."""
-        run = {key[2] for key in self.values}
-        return [c for c in choices if c in run]
-
-
-def _choice_of(world: World, participation: str) -> Choice:
-    """The choice that one record of a cell in ``world`` is about."""
-    return Choice(world.kind, world.trust, world.without is not None, OWN.get(participation, Own.NOTHING))
+        return [c for c in choices if c in {key[2] for key in self.values}]
 
 
 @dataclass(frozen=True)
@@ -257,7 +249,8 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
     _count(found, entries)
     for entry in entries:
         for record in entry.facts.results:
-            choice = _choice_of(entry.world, record.participation)
+            own, world = OWN.get(record.participation, Own.NOTHING), entry.world
+            choice = Choice(world.kind, world.trust, world.without is not None, own)
             key = (_name_learner(entry), entry.epsilon, choice, record.client)
             found.prices[key] = max(found.prices.get(key, 0.0), record.epsilon)
             if record.right:
@@ -270,9 +263,7 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
 
 def _count(found: Choices, entries: Sequence[Entry]) -> None:
     """Fill ``tested``, ``usual`` and ``reachable``: sums and means over seeds of what any record of a seed says."""
-    sizes: dict[tuple[str, int], float] = {}
-    shares: dict[tuple[str, int], float] = {}
-    most: dict[tuple[str, int], float] = {}
+    sizes, shares, most = dict[tuple[str, int], float](), dict[tuple[str, int], float](), dict[tuple[str, int], float]()
     for entry in entries:
         for record in entry.facts.results:
             key, metrics = (str(record.client), entry.seed), record.metrics
@@ -301,8 +292,6 @@ def right_at_most(epsilon: float, delta: float) -> float:
 
     (ε, δ) bounds both errors a, b by 1 − a ≤ e^ε b + δ and 1 − b ≤ e^ε a + δ, so 1 − (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).
     """
-    if math.isinf(epsilon):
-        return 1.0
     return min(1.0, (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon)))
 
 
@@ -311,8 +300,6 @@ def in_hundred(epsilon: float, delta: float) -> str:
     if epsilon == 0:
         return "no more often than by guessing, 50 of 100 times"
     share = right_at_most(epsilon, delta)
-    return (
-        "up to always: nothing limits it"
-        if share >= 0.99995
-        else f"at most {rounded_up(100 * share, 1 + (share > 0.995))} of 100 times"
-    )
+    if share >= 0.99995:
+        return "up to always: nothing limits it"
+    return f"at most {rounded_up(100 * share, 1 + (share > 0.995))} of 100 times"

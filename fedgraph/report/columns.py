@@ -146,11 +146,6 @@ def _show_score(s: Score) -> TableCell:
     return TableCell(answer.format_mean(s, 3), s.mean, f"{kind[0].upper()}{kind[1:]}; one value per seed: {values}.")
 
 
-def _show_clients(s: Score) -> TableCell:
-    clients = s.row.head.facts.clients
-    return TableCell("—" if clients is None else f"{clients:,}", float(clients or 0))
-
-
 def _show_others(s: Score) -> TableCell:
     names = dict.fromkeys(m for e in s.row.entries for m in e.metrics if m != s.metric)
     return TableCell("; ".join(f"{n.replace('_', ' ')} {mean_spread(s.row, n)}" for n in names) or "—", "")
@@ -185,7 +180,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("epsilon_provable", "ε provable", lambda n: n.provable, page=Page(1, _PROVABLE, _show_provable), tracked="both"),
     Column("epsilon_measured", "ε measured", lambda n: n.head.epsilon_measured if len(n.row.entries) == 1 else n.row.measured, page=Page(2, MEASURED, _show_measured), tracked="metric"),  # of several cells the bound on all their guesses together  # noqa: E501
     Column("paths", "ε of each path", lambda n: " ".join(f"{path}={price:.6g}" for path, price in n.head.paths.items())),
-    Column("clients", "clients", lambda n: n.head.facts.clients, page=Page(4, "Number of clients that hold the data.", _show_clients)),  # noqa: E501
+    Column("clients", "clients", lambda n: n.head.facts.clients, page=Page(4, "Number of clients that hold the data.", lambda s: TableCell("—" if s.row.head.facts.clients is None else f"{s.row.head.facts.clients:,}", float(s.row.head.facts.clients or 0)))),  # noqa: E501
     Column("cut_edges", "edges between clients", lambda n: n.head.facts.cut_edges),
     Column("public", "public", lambda n: n.head.facts.public),
     Column("seed", "seed", lambda n: n.head.seed, table=False),
@@ -201,19 +196,6 @@ COLUMNS: tuple[Column, ...] = (
     Column("status", "status", lambda n: n.status),
     Column("anchor", "name for “fedgraph sheet”", _of_score(lambda s: s.anchor), csv=False),
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class TableLine:
-    """One row of the page's table."""
-
-    anchor: str
-    unit: str
-    trust: str
-    method: str
-    dataset: str
-    provable: float
-    cells: tuple[TableCell, ...]
 
 
 def numbers_of_cells(scenario: str, source: str, entries: Iterable[Entry]) -> list[Number]:
@@ -260,10 +242,7 @@ def page_columns(scores: Sequence[Score]) -> tuple[tuple[Column, Page], ...]:
     return tuple(found)
 
 
-def page_lines(scores: Sequence[Score]) -> tuple[TableLine, ...]:
-    """One per score, in their order."""
+def page_lines(scores: Sequence[Score]) -> tuple[tuple[Score, tuple[TableCell, ...]], ...]:
+    """One per score, in their order, with its cells."""
     columns = [column for column, _ in page_columns(scores)]
-    return tuple(
-        TableLine(s.anchor, s.unit, s.trust.value, s.method, s.dataset, s.provable, tuple(table_cell(c, s) for c in columns))
-        for s in scores
-    )
+    return tuple((s, tuple(table_cell(c, s) for c in columns)) for s in scores)

@@ -13,11 +13,11 @@ from markupsafe import Markup
 
 from fedgraph.report import answer, attacks, first_screen, plots, references, statement, sweeps
 from fedgraph.report.answer import Answer
-from fedgraph.report.columns import Column, Page, TableCell, TableLine, page_columns, page_lines
+from fedgraph.report.columns import Column, Page, TableCell, page_columns, page_lines
 from fedgraph.report.first_screen import Card
 from fedgraph.report.plots import Figure
 from fedgraph.report.report_rows import Row
-from fedgraph.report.scores import row_anchor
+from fedgraph.report.scores import Score, row_anchor
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Records, Section, Table
 
@@ -77,7 +77,7 @@ class Content:
     references: tuple[references.Reference, ...]
     made: HowMade
     columns: tuple[tuple[Column, Page], ...] = field(default=())
-    lines: tuple[TableLine, ...] = field(default=())
+    lines: tuple[tuple[Score, tuple[TableCell, ...]], ...] = field(default=())
     secret: bool = False  # whether the run's seed was secret
     short: str | None = None  # what to say first of a run with --quick
 
@@ -206,7 +206,7 @@ def render(content: Content) -> str:
         wide=is_wide,
         shared_tips=shared_tips,
         hides_its_order=hides_its_order,
-        kinds={k: list(dict.fromkeys(getattr(li, k) for li in content.lines)) for k in ("dataset", "unit", "trust", "method")},
+        kinds={k: list(dict.fromkeys(getattr(s, k) for s, _ in content.lines)) for k in ("dataset", "unit", "trust", "method")},
         caveats=statement.caveats(content.secret),
         style=Markup(_read_asset("templates/page.css")),
         script=Markup(_read_asset("templates/page.js")),
@@ -286,9 +286,9 @@ def hides_its_order(cell: TableCell) -> bool:
     return shown is None or abs(float(shown[0]) - cell.sort) > 0.005 * abs(cell.sort)
 
 
-def shared_tips(lines: Sequence[TableLine]) -> dict[str, int]:
+def shared_tips(lines: Sequence[tuple[Score, Sequence[TableCell]]]) -> dict[str, int]:
     """What several cells of the one table say, with its number in the list that the page keeps of them."""
-    counted = Counter(cell.tip for line in lines for cell in line.cells if cell.tip)
+    counted = Counter(cell.tip for _, cells in lines for cell in cells if cell.tip)
     return {tip: number for number, tip in enumerate(tip for tip, count in counted.items() if count > 1)}
 
 

@@ -34,8 +34,8 @@ def test_a_column_has_one_name_and_one_value_wherever_it_stands() -> None:
 
 def test_the_page_and_the_trackers_have_what_the_list_says() -> None:
     scores = score_rows(group_rows([ENTRY]))
-    (line,), (tracked,) = page_lines(scores), trackers.lines(scores)
-    shown = {column.key: cell.text for (column, _), cell in zip(page_columns(scores), line.cells, strict=True)}
+    ((_, cells),), (tracked,) = page_lines(scores), trackers.lines(scores)
+    shown = {column.key: cell.text for (column, _), cell in zip(page_columns(scores), cells, strict=True)}
     assert (shown["epsilon_provable"], shown["clients"], shown["mean"], shown["trust"]) == ("0.9", "3", "0.500", "curator")
     assert set(tracked.params) == {column.key for column in COLUMNS if column.tracked in ("parameter", "both")}
     assert tracked.metrics == {"accuracy": 0.5, "epsilon_provable": 0.9}

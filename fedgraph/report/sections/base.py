@@ -7,7 +7,7 @@ have several sections, and a section several tasks; a task without any keeps its
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
 import numpy as np
@@ -26,13 +26,8 @@ ENCODERS = {
     "gaussian-as-coded": "N(0, ε²), as coded",
 }
 
-_MEASURES = {
-    "accuracy": "accuracy",
-    "macro_f1": "macro-F1",
-    "auroc": "AUROC",
-    "average_precision": "average precision",
-    "calibration_error": "calibration error",
-}
+_MEASURES = {"accuracy": "accuracy", "macro_f1": "macro-F1", "auroc": "AUROC", "average_precision": "average precision"}
+_MEASURES["calibration_error"] = "calibration error"
 
 
 @dataclass(frozen=True)
@@ -103,20 +98,10 @@ def build_sections(records: Records, notice: str | None) -> Section:
     """Everything that the sections of this kind of task say, one after another."""
     modules = [plugins.load("report.sections", name) for name in plugins.names("report.sections")]
     built: list[Section] = [m.build(records, notice) for m in modules if records.kind in m.KINDS and records.entries]
-    return Section(
-        tuple(s for section in built for s in section.sentences),
-        tuple(t for section in built for t in section.tables),
-        tuple(f for section in built for f in section.figures),
-        tuple(letter for section in built for letter in section.letters),
-        tuple(s for section in built for s in section.first),
-    )
+    return Section(*(tuple(part for section in built for part in vars(section)[f.name]) for f in fields(Section)))
 
 
-_SOLVERS = {
-    "fast": "conditional gradient",
-    "pot": "POT's conditional gradient",
-    "proximal": "POT's proximal point algorithm",
-}
+_SOLVERS = {"fast": "conditional gradient", "pot": "POT's conditional gradient", "proximal": "POT's proximal point algorithm"}
 
 
 def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]) -> list[str]:
