@@ -39,10 +39,8 @@ def run(options: argparse.Namespace) -> int:
 def _overview_of_names() -> str:
     """All names on one screen: methods with what they are, the others side by side."""
     width = max(map(len, plugins.names("methods")))
-    methods = [
-        f"  {name:<{width}}  {textwrap.shorten(said, WIDTH - width - 4, placeholder=' …')}"
-        for name, said in _modules("methods")
-    ]
+    room = WIDTH - width - 4
+    methods = [f"  {name:<{width}}  {textwrap.shorten(said, room, placeholder=' …')}" for name, said in _modules("methods")]
     names = {
         "scenarios": shipped.names(),
         "data": [f"{name}/…" for name in plugins.names("data") if name != "own"],
@@ -60,10 +58,6 @@ def _first_sentence(text: str | None) -> str:
     """The first sentence of a docstring, on one line."""
     line = " ".join((text or "").split("\n\n")[0].split())
     return line.split(". ")[0].rstrip(".")
-
-
-def _scenarios() -> list[tuple[str, str]]:
-    return [(name, shipped.scenario_title(shipped.folder() / f"{name}.yaml")) for name in shipped.names()]
 
 
 def _modules(package: str) -> list[tuple[str, str]]:
@@ -99,7 +93,7 @@ def _systems() -> list[tuple[str, str]]:
 
 
 _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
-    "scenarios": _scenarios,
+    "scenarios": lambda: [(name, shipped.scenario_title(name)) for name in shipped.names()],
     "methods": lambda: _modules("methods"),
     "data": _data,
     "partitions": lambda: _modules("partition"),

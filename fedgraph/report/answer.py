@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import attacks, chance, questions
 from fedgraph.report.report_rows import Row, rounded, rounded_up
-from fedgraph.report.scores import METRICS, Best, Score, score_by_second_metric, score_rows
+from fedgraph.report.scores import METRICS, Best, Score, begin, score_by_second_metric, score_rows
 from fedgraph.report.sections import named_attacks
 
 UNITS = ("edge", "node", "entity", "client", "graph")
@@ -149,24 +149,16 @@ def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int,
     """
     asked = sorted({b.budget for b in found})
     shown = asked if len(asked) <= most else sorted([asked[0], asked[-1], asked[len(asked) // 2]][:most])
-    top = ceiling(here)
-    if few:
-        beside = f" Without privacy: {format_mean(top)}." if top is not None else ""
-        return [
-            f"{opening} level with ε ≤ {rounded(e)}: {span_of([b for b in found if b.budget == e], here)}.{beside}"
-            for e in shown
-        ]
-    if found[0].asked[1] == "ari":
+    top, said = ceiling(here), []
+    if found[0].asked[1] == "ari" and not few:
         return [questions.describe_clusters(f"{opening} level", found, here, top, format_mean)]
-    return [
-        _one(f"{opening} level with ε ≤ {rounded(e)}", [b for b in found if b.budget == e], here)
-        + (
-            f" Without privacy: {format_mean(top)}{name_ceiling(top, found, here)}."
-            if top is not None and e == shown[0]
-            else ""
-        )
-        for e in shown
-    ]
+    for e in shown:
+        lead, own = f"{opening} level with ε ≤ {rounded(e)}", [b for b in found if b.budget == e]
+        text = f"{lead}: {span_of(own, here)}." if few else _one(lead, own, here)
+        if top is not None and (few or e == shown[0]):
+            text += f" Without privacy: {format_mean(top)}{'' if few else name_ceiling(top, found, here)}."
+        said.append(text)
+    return said
 
 
 def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
@@ -209,7 +201,9 @@ def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
             verb = "reaches" if not b.ties and chance.beats_floor(b.score) else "has"
             named = "" if b.score.name == last else f"{questions.short_name(b.score, here)} {verb} "
             mean = _describe_mean(b.score) if before is None else format_mean(b.score)
-            parts.append(f"{named}{mean} {b.trust.clause}{free}{_by_chance(b.score, before)}")
+            told = before is not None and chance.num_tested(before.row) is not None and not chance.is_worse(b.score, before)
+            by_chance = " (the difference may be chance)" if told else ""
+            parts.append(f"{named}{mean} {b.trust.clause}{free}{by_chance}")
             last, before = b.score.name, b.score
     text = f"{opening}: {'; '.join(parts)}."
     picked = {b.score.name for b in found if b.score is not None}
@@ -219,13 +213,6 @@ def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
         shown = ", ".join(ties[:3]) + (f" and {len(ties) - 3} more" if len(ties) > 3 else "")
         text += f" Within two standard errors of the best: {shown}."
     return text
-
-
-def _by_chance(score: Score, than: Score | None) -> str:
-    """Said of a row that needs less trust and is no worse than what its data can tell."""
-    if than is None or chance.num_tested(than.row) is None or chance.is_worse(score, than):
-        return ""
-    return " (the difference may be chance)"
 
 
 def _majority(picked: Sequence[Score]) -> str:
@@ -248,15 +235,9 @@ def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:
     else:
         said += f"; the least is {rounded_up(least.provable)} ({questions.short_name(least, here)})"
     free = max((s for s in here if questions.reads_nothing(s, unit) and s.usable), key=lambda s: s.mean, default=None)
-    top = ceiling(here)
-    beside = (
-        []
-        if free is None
-        else [f"without reading private data, {questions.short_name(free, here)} reaches {format_mean(free)}"]
-    )
-    beside += [] if top is None else [f"without privacy, {questions.short_name(top, here)} reaches {format_mean(top)}"]
-    joined = "; ".join(beside)
-    return f"{said}. {joined[0].upper()}{joined[1:]}." if beside else f"{said}."
+    others = (("without reading private data", free), ("without privacy", ceiling(here)))
+    beside = "; ".join(f"{how}, {questions.short_name(s, here)} reaches {format_mean(s)}" for how, s in others if s is not None)
+    return f"{said}. {begin(beside)}." if beside else f"{said}."
 
 
 def _in_clear(here: Sequence[Score], units: Sequence[str], lead: str) -> list[str]:

@@ -38,15 +38,14 @@ def verdicts(rows: Sequence[Row], among: int = 0) -> list[Verdict]:
     """One per row. Each bound is wrong with probability ``one_run.ALPHA``; BROKEN holds for all bounds together, of which there
     are ``among`` in the report (default: those of ``rows``)."""
     shared = max(among, num_bounds(rows), 1)
-    return [_verdict(r, one_run.ALPHA / shared) for r in rows]
-
-
-def _verdict(row: Row, alpha: float) -> Verdict:
-    if row.measured is None:
-        return Verdict.UNTRIED
-    if row.measured <= row.guaranteed:
-        return Verdict.SOUND
-    return Verdict.BROKEN if row.bound(row.attacked, alpha) > row.guaranteed else Verdict.CHANCE
+    found = []
+    for row in rows:
+        if row.measured is None or row.measured <= row.guaranteed:
+            found.append(Verdict.UNTRIED if row.measured is None else Verdict.SOUND)
+        else:
+            sure = row.bound(row.attacked, one_run.ALPHA / shared) > row.guaranteed
+            found.append(Verdict.BROKEN if sure else Verdict.CHANCE)
+    return found
 
 
 def printed_bound(row: Row, digits: int = 2) -> str:
@@ -105,6 +104,9 @@ def describe_attacks(rows: Sequence[Row], among: int = 0) -> list[str]:
     how = sorted({r.attack.what for r in attacked})
     guesses = sorted({c.guesses for r in attacked for c in r.attacked})
     shown = [str(n) for n in guesses] if len(guesses) <= 4 else [f"{guesses[0]} to {guesses[-1]}"]
+    bounds, counted = max(among, num_bounds(rows)), "It is the only bound of this report."
+    if bounds != 1:
+        counted = phrase("attacks", "counted", bounds=bounds, wrong=one_run.ALPHA * bounds, alpha=one_run.ALPHA)
     return [
         *contradictions(attacked, among),
         phrase(
@@ -115,17 +117,10 @@ def describe_attacks(rows: Sequence[Row], among: int = 0) -> list[str]:
             confidence=CONFIDENCE,
             guesses=" or ".join(shown),
             most=rounded(max(r.ceiling for r in attacked), 2),
-            counted=_counted(max(among, num_bounds(rows))),
+            counted=counted,
         ),
         *([phrase("attacks", "curves")] if any(r.attack.estimator == "curve" for r in attacked) else []),
     ]
-
-
-def _counted(bounds: int) -> str:
-    """How many bounds there are, and what follows for a reader who looks for the largest."""
-    if bounds == 1:
-        return "It is the only bound of this report."
-    return phrase("attacks", "counted", bounds=bounds, wrong=one_run.ALPHA * bounds, alpha=one_run.ALPHA)
 
 
 def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
@@ -146,7 +141,12 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     ]
     found = []
     if broken:
-        against, repeated = _against(broken), "; ".join(map(_repeated, broken))
+        against = _against(broken)
+        repeated = "; ".join(
+            f"{describe_cell(r)} (δ = {r.head.delta:.3g}; "
+            f"{'; '.join(f'{c.right} of {c.guesses} guesses about {c.coins} coins right' for c in r.attacked)})"
+            for r in broken
+        )
         found.append(phrase("attacks", "broken", against=against, alpha=one_run.ALPHA, bounds=shared, repeated=repeated))
     if by_chance:
         opening, against = "Besides, more" if broken else f"{BY_CHANCE}. More", _against(by_chance)
@@ -157,12 +157,6 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
         )
         found.append(f"{ABOUT_PUBLISHED} allows was measured: {which}.")
     return found
-
-
-def _repeated(row: Row) -> str:
-    """All that is needed to repeat what this row says."""
-    counts = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in row.attacked)
-    return f"{describe_cell(row)} (δ = {row.head.delta:.3g}; {counts})"
 
 
 def describe_cell(row: Row) -> str:

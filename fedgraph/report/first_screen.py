@@ -31,22 +31,22 @@ _PriceCell = tuple[str, str, str]  # value, the row's name with what it loses, t
 class Card:
     """One question, and what to do.
 
-    unit: what is private. use: row, trust and ε; empty where nothing can be recommended. right: how good that is, or why
-    there is nothing. without: the same without privacy. costs, rests: half sentences. anchor: of the row. prices: ε, then a
-    cell for each level of trust of ``trusts``. aside: whether it stands below the first ones, folded.
+    unit: what is private. right: how good the row is, or why there is nothing. without: the same without privacy. aside:
+    whether it stands below the first ones, folded. use: row, trust and ε; empty where nothing can be recommended. costs,
+    rests: half sentences. anchor: of the row. prices: ε, then a cell for each level of trust of ``trusts``.
     """
 
     title: str
     unit: str
-    use: tuple[str, ...]
     right: str
     without: str
-    costs: str
-    rests: str
-    anchor: str
     trusts: tuple[Trust, ...]
-    prices: tuple[tuple[str, tuple[_PriceCell, ...]], ...]
     aside: bool
+    use: tuple[str, ...] = ()
+    costs: str = ""
+    rests: str = ""
+    anchor: str = ""
+    prices: tuple[tuple[str, tuple[_PriceCell, ...]], ...] = ()
 
 
 def make_cards(answered: Answer) -> tuple[Card, ...]:
@@ -91,36 +91,26 @@ def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequenc
             why = f"Nothing finds the classes: adjusted Rand index {picked.score.mean:.2f} at most, where 0 is chance."
         elif nothing := _nothing_learnt(own):
             why = nothing
-        return Card(title, what, (), why or "No private row was asked for.", without, "", "", "", trusts, (), aside)
+        return Card(title, what, why or "No private row was asked for.", without, trusts, aside)
     what = questions.OPEN_EDGES if questions.edges_public(picked.score) else what
     if chance.inconclusive([s for s in every if s.dataset == picked.score.dataset]):
         said = answer.span_of([b for b in own if b.budget == max(b.budget for b in own)], here)
         why = f"Nothing can be concluded. At ε ≤ {rounded(max(b.budget for b in own))}, {said}."
         beside = f"Without privacy: {_good(top)}." if top is not None else ""
-        return Card(title, what, (), why, beside, "", "", "", trusts, (), aside)
+        return Card(title, what, why, beside, trusts, aside)
     best = picked.score
     at = f"ε ≤ {rounded(picked.budget)}" if best.private else "ε = 0, since it releases nothing private"
-    budgets = dict.fromkeys(b.budget for b in own)
-    prices = (
-        () if len(own) == 1 else tuple((rounded(e), tuple(_cell(b, own, here) for b in own if b.budget == e)) for e in budgets)
-    )
+    budgets = dict.fromkeys(b.budget for b in own if len(own) > 1)
     tested, low = chance.num_tested(best.row), ""
     if tested is not None and best.metric == "accuracy":
         least, most = chance.wilson(best.mean, tested)
         low = f" ({100 * least:.0f} to {100 * most:.0f}, tested on {chance.tested_words(best.row)})"
     return Card(
-        title=title,
-        unit=what,
+        title, what, f"{begin(_good(best))}{low}.", without or "No row without privacy was run.", trusts, aside,
         use=(questions.short_name(best, here), picked.trust.title, at),
-        right=f"{begin(_good(best))}{low}.",
-        without=without or "No row without privacy was run.",
-        costs=_costs(picked, best, top, own),
-        rests=_rests(best),
-        anchor=best.anchor,
-        trusts=trusts,
-        prices=prices,
-        aside=aside,
-    )
+        costs=_costs(picked, best, top, own), rests=_rests(best), anchor=best.anchor,
+        prices=tuple((rounded(e), tuple(_cell(b, own, here) for b in own if b.budget == e)) for e in budgets),
+    )  # fmt: skip
 
 
 def _good(score: Score) -> str:
@@ -175,11 +165,9 @@ def _rests(best: Score) -> str:
     people = best.row.head.facts.train_nodes
     if (best.delta or 0.0) * people > _LARGEST_SHARE:
         proof += f", which is large: one in {1 / (best.delta or 1.0):,.0f}, and {people:,} {best.row.head.facts.one}s trained"
-    more = len(protection.assumptions) - len(named[:MOST_CONDITIONS])
-    conditions = [
-        *named[:MOST_CONDITIONS],
-        *([f"{more} {'more ' if named else ''}condition{'' if more == 1 else 's'}"] if more else []),
-    ]
+    conditions = named[:MOST_CONDITIONS]
+    if more := len(protection.assumptions) - len(conditions):
+        conditions.append(f"{more} {'more ' if named else ''}condition{'' if more == 1 else 's'}")
     attack = "" if best.measured is None else f". An attack showed ε ≥ {attacks.printed_bound(best.row)}"
     return f"{proof}, if: {'; '.join(conditions)}{attack}" if conditions else f"{proof}{attack}"
 

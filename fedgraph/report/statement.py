@@ -5,7 +5,7 @@ Rows of one method and variant are one family: what several of them share is sai
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.privacy.units import Protection
@@ -58,15 +58,11 @@ def describe_row(row: Row) -> Statement:
 def _sentences(row: Row, protection: Protection) -> list[str]:
     who = f"from {protection.viewer.words}"
     unit, relation = protection.unit.value, protection.relation.words
-    found = []
+    if not row.paths and math.isinf(row.provable):
+        return [f"Computed on the raw data, for comparison: it protects nothing {who}, ε = ∞."]
     if not row.paths:
-        raw = math.isinf(row.provable)
-        found.append(
-            f"Computed on the raw data, for comparison: it protects nothing {who}, ε = ∞."
-            if raw
-            else "Nothing private is sent; only public sizes are used, so nothing is to be protected."
-        )
-        return found
+        return ["Nothing private is sent; only public sizes are used, so nothing is to be protected."]
+    found = []
     broken = next((e.facts.broken_promise for e in row.entries if e.facts.broken_promise), None)
     if broken is not None:
         found.append(f"It protects nothing that can be proven {who}, ε = ∞: {broken}")
@@ -141,10 +137,7 @@ def _family(who: str, task: str, dataset: str, every: Sequence[Statement]) -> St
             holders.setdefault(text, []).append(number)
     groups = sorted({tuple(found) for found in holders.values() if len(found) > 1}, key=lambda group: (-len(group), group))
     alone = {text for text, found in holders.items() if len(found) == 1}
-    own = []
-    for one in every:
-        sentences, conditions, notes = _parts(one, alone)
-        own.append(replace(one, sentences=sentences, conditions=conditions, notes=notes))
+    own = [Statement(one.anchor, one.who, one.world, one.target, *_parts(one, alone)) for one in every]
     shared = []
     for group in groups:
         alike = {text for text, found in holders.items() if tuple(found) == group}
@@ -155,10 +148,11 @@ def _family(who: str, task: str, dataset: str, every: Sequence[Statement]) -> St
 
 def _parts(said: Statement, these: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Its sentences, conditions and notes that are among ``these``."""
-    sentences, conditions, notes = (
-        tuple(x for x in part if x in these) for part in (said.sentences, said.conditions, said.notes)
+    return (
+        tuple(x for x in said.sentences if x in these),
+        tuple(x for x in said.conditions if x in these),
+        tuple(x for x in said.notes if x in these),
     )
-    return sentences, conditions, notes
 
 
 def _in_words(rows: Sequence[Statement]) -> str:

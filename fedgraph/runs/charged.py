@@ -53,7 +53,15 @@ class ChargedRun:
             self._run = secrets.token_hex(16)
         if not due:
             return
-        rows = [_candidate(stage, cell) for stage, cell in due]
+        rows = []
+        for stage, cell in due:
+            models, label = tasks.task(stage.task.kind).TASK.models, stage.task.label
+            if models is None:
+                raise ScenarioError(
+                    f"a budget is charged for rows that classify nodes or score links; {label} is {stage.task.kind}"
+                )
+            made, guarantee = models.spends(stage.task.params, cell, stage.context)
+            rows.append(Candidate.planned(cell.words, guarantee, made.schedule.releases))
         owners = any(row.protection.unit is Unit.ENTITY for row in rows)
         ids = None if owners else self.ids  # the data do not say which owners of edges they are of: all of the book pay
         what = f"run {self.notes.parent.parent.name}, {len(due):,} cells"
@@ -84,16 +92,6 @@ class ChargedRun:
             self._run, self._saved = str(first["run"]), {str(one["saved"]) for one in others}
         except (ValueError, KeyError, TypeError):
             self._run = ""  # torn or edited: everything is charged again
-
-
-def _candidate(stage: Stage, cell: Cell) -> Candidate:
-    models = tasks.task(stage.task.kind).TASK.models
-    if models is None:
-        raise ScenarioError(
-            f"a budget is charged for rows that classify nodes or score links; {stage.task.label} is {stage.task.kind}"
-        )
-    made, guarantee = models.spends(stage.task.params, cell, stage.context)
-    return Candidate.planned(cell.words, guarantee, made.schedule.releases)
 
 
 def _write(path: Path, lines: Sequence[str], mode: str) -> None:

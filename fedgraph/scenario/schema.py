@@ -36,9 +36,8 @@ def _task(name: str, definitions: Schema) -> Schema:
     for key, (package, word) in _NESTED.items():
         if key in properties:
             kinds = {"anyOf": [_plugin(package, word, n, definitions, of_task) for n in plugins.names(package)]}
-            properties[key] = (
-                {**properties[key], "items": kinds} if key == "methods" else {**_described(properties[key]), **kinds}
-            )
+            told = {k: v for k, v in properties[key].items() if k in ("description", "default")}
+            properties[key] = {**properties[key], "items": kinds} if key == "methods" else told | kinds
     properties["task"] = {"const": name, "description": "what to run"}
     properties["label"] = {"type": "string", "description": "unique name of the task in tables; default its kind"}
     properties["datasets"] = {"type": "array", "items": {"type": "string"}, "description": "run on these only; default: all"}
@@ -71,7 +70,3 @@ def _relaxed(schema: Any) -> Any:
     if found.get("type") == "number":
         found["type"] = ["number", "string"]
     return found
-
-
-def _described(schema: Schema) -> Schema:
-    return {k: v for k, v in schema.items() if k in ("description", "default")}

@@ -37,9 +37,7 @@ def find(given: str | Path) -> Path:
     raise ScenarioError(f"{given}: neither a file nor a shipped scenario{hint}; shipped: {', '.join(known)}")
 
 
-def scenario_title(path: Path) -> str:
-    """The ``title`` of a scenario file, or its first comment line; one line."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("title:"):
-            return line.removeprefix("title:").strip().strip("'\"")
-    return ""
+def scenario_title(name: str) -> str:
+    """The ``title`` of a shipped scenario, one line; empty where it has none."""
+    lines = (folder() / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+    return next((line.removeprefix("title:").strip(" '\"") for line in lines if line.startswith("title:")), "")

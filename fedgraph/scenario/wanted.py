@@ -106,32 +106,37 @@ class Wanted:
     task: str = "nodes"
 
     def __post_init__(self) -> None:
-        if self.unit not in UNITS:
-            raise ScenarioError(f"--unit is {self.unit!r}; allowed: {', '.join(UNITS)}")
-        if self.links and self.data.collection is not None:
-            raise ScenarioError("--task is links; allowed for many small graphs: nodes, since each graph is a row there")
+        many, clients = self.data.collection is not None, self.clients
         owned = self.data.graph is not None and bool(self.data.graph.edge_owners)
-        if self.unit == "entity" and not (self.links and owned):
-            raise ScenarioError(
+        served, few = ", ".join(t.value for t in TRUST), next((t.value for t in self.trust if t not in TRUST), "")
+        wrong = (
+            (self.unit not in UNITS, f"--unit is {self.unit!r}; allowed: {', '.join(UNITS)}"),
+            (self.links and many, "--task is links; allowed for many small graphs: nodes, since each graph is a row there"),
+            (
+                self.unit == "entity" and not (self.links and owned),
                 "--unit is entity; allowed with --task links, where --owner names the column of edges.csv that says who owns "
-                "each record"
-            )
-        if self.data.collection is not None and self.unit != "node":
-            raise ScenarioError(f"--unit is {self.unit}; allowed for many small graphs: node, which is a whole graph")
-        if self.asked not in ASKED:
-            raise ScenarioError(f"--asked is {self.asked!r}; allowed: {', '.join(ASKED)}")
-        for who in self.trust:
-            if who not in TRUST:
-                raise ScenarioError(
-                    f"--trust: few methods serve {who.value}, so it has no draft (see attacks.yaml for active-server and "
-                    f"lpgnn_ablation.yaml for nobody); allowed: {', '.join(t.value for t in TRUST)}"
-                )
-        if len(set(self.trust)) < len(self.trust):
-            raise ScenarioError("--trust names somebody twice; allowed: each once")
-        if self.clients is not None and self.clients < 2:
-            raise ScenarioError(f"--clients is {self.clients}; allowed: 2 or more")
-        if self.clients is not None and self.data.federation:
-            raise ScenarioError("--clients is for one graph that is dealt out; a federation brings its clients")
+                "each record",
+            ),
+            (
+                many and self.unit != "node",
+                f"--unit is {self.unit}; allowed for many small graphs: node, which is a whole graph",
+            ),
+            (self.asked not in ASKED, f"--asked is {self.asked!r}; allowed: {', '.join(ASKED)}"),
+            (
+                bool(few),
+                f"--trust: few methods serve {few}, so it has no draft (see attacks.yaml for active-server and "
+                f"lpgnn_ablation.yaml for nobody); allowed: {served}",
+            ),
+            (len(set(self.trust)) < len(self.trust), "--trust names somebody twice; allowed: each once"),
+            (clients is not None and clients < 2, f"--clients is {clients}; allowed: 2 or more"),
+            (
+                clients is not None and self.data.federation,
+                "--clients is for one graph that is dealt out; a federation brings its clients",
+            ),
+        )
+        for found, words in wrong:
+            if found:
+                raise ScenarioError(words)
 
     @property
     def title(self) -> str:
@@ -187,21 +192,13 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
         name = "own/csv" if path.is_dir() else "own/npz"
         loaded = data.load(name, path=path, parameters=parameters)
         assert isinstance(loaded, Graph)
-        if task == "nodes" and (labelled := int((loaded.labels >= 0).sum())) < _FEWEST_LABELLED:
-            raise ScenarioError(
-                f"--graph: {labelled} nodes have a label; allowed: {_FEWEST_LABELLED} or more, since some train and others test"
-            )
         if task == "nodes":
+            if (labelled := int((loaded.labels >= 0).sum())) < _FEWEST_LABELLED:
+                some = f"allowed: {_FEWEST_LABELLED} or more, since some train and others test"
+                raise ScenarioError(f"--graph: {labelled} nodes have a label; {some}")
             require_classes("--graph", loaded)
-        return Data(
-            name,
-            path,
-            path.resolve().stem,
-            loaded.provenance.detail,
-            split=bool(loaded.masks),
-            graph=loaded,
-            people=loaded.num_nodes,
-        )
+        stem, found = path.resolve().stem, loaded.provenance.detail
+        return Data(name, path, stem, found, split=bool(loaded.masks), graph=loaded, people=loaded.num_nodes)
     if "/" not in str(graph) or str(graph).startswith((".", "/")):
         raise ScenarioError(f"--graph: {graph} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
     family, dataset = family_and_dataset(str(graph))
