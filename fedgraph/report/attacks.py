@@ -84,15 +84,10 @@ def summary(rows: Sequence[Row]) -> list[str]:
         closest = max(finite, key=lambda r: (r.measured or 0.0) / r.guaranteed)
         share = (closest.measured or 0.0) / closest.guaranteed
         count = num_bounds(rows)
-        opening = (
-            f"{count} lower bounds on ε were measured. The closest to its proof is" if count > 1 else "one lower bound on ε,"
-        )
-        opening += f" {_name(closest)} (task {closest.head.task})"
-        found.append(
-            f"Attacks: {opening}: an attacker shows ε ≥ {printed_bound(closest)} where "
-            f"{rounded_up(closest.guaranteed)} is proven ({math.floor(100 * share)} %). "
-            "A low bound proves nothing: another attack may show more."
-        )
+        several = f"{count} lower bounds on ε were measured. The closest to its proof is"
+        row = {"opening": several if count > 1 else "one lower bound on ε,", "name": _name(closest), "task": closest.head.task}
+        shown = {"shown": printed_bound(closest), "proven": rounded_up(closest.guaranteed), "share": math.floor(100 * share)}
+        found.append(phrase("attacks", "closest", **row, **shown))
     return found
 
 

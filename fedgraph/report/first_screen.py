@@ -15,7 +15,7 @@ from fedgraph.privacy.units import Assumption
 from fedgraph.report import answer, attacks, chance, charts, plots, questions
 from fedgraph.report.answer import Answer
 from fedgraph.report.questions import FINDS
-from fedgraph.report.report_rows import rounded, rounded_up
+from fedgraph.report.report_rows import phrase, rounded, rounded_up
 from fedgraph.report.scores import METRICS, Best, Score, begin
 
 _MOST_CARDS, MOST_CONDITIONS = 6, 2
@@ -186,11 +186,7 @@ def explain_prices(cards: Sequence[Card]) -> str:
         for o, e in zip(odds, budgets, strict=False)
     )
     bound = f" What is published makes a guess about one of them more likely by at most (but for δ): {grown}." if grown else ""
-    return (
-        "The best row that keeps an ε, for each level of trust; a row that needs less trust, or a smaller ε, counts, too. In "
-        "brackets: what is lost beside the level that trusts most. An accuracy of 0.68 is right for 68 of 100; ±: deviation "
-        f"over seeds. A smaller ε protects more: ε = 0 gives nothing away, ε = ∞ promises nothing.{bound}"
-    )
+    return phrase("page", "prices") + bound
 
 
 def _cell(this: Best, own: Sequence[Best], here: Sequence[Score]) -> _PriceCell:
@@ -220,10 +216,7 @@ def figures(answered: Answer, notice: str | None) -> tuple[tuple[plots.Figure, .
             panels.append(_panel([s for s in every if s.asked == asked], unit, public, best))
         panels = [p for p in panels if len({x for line in p.lines for x in line.x if math.isfinite(float(x))}) > 1]
         tag = "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()) for part in question if part)
-        caption = (
-            f"{begin(METRICS[question[1]])} on {question[0]} against provable ε, every method; in colour: the best at some "
-            "ε and trust. One panel per unit; symbol: whom it trusts. ∞: nothing is guaranteed. Bars: deviation over seeds."
-        )
+        caption = phrase("page", "answer", what=begin(METRICS[question[1]]), data=question[0])
         found[aside].extend(charts.draw(f"answer-{tag}", caption, panels, notice, height=5.0, shared=True))
     return tuple(found[0]), tuple(found[1])
 

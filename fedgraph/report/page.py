@@ -16,7 +16,7 @@ from fedgraph.report.answer import Answer
 from fedgraph.report.columns import Column, Page, TableCell, page_columns, page_lines
 from fedgraph.report.first_screen import Card
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import Row
+from fedgraph.report.report_rows import Row, phrase
 from fedgraph.report.scores import Score, row_anchor
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Records, Section, Table
@@ -158,12 +158,8 @@ def content_of(
 
 def render_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = None) -> str:
     """The self-contained page of rows from several runs. runs: their names, for the title. notice: of generated data."""
-    lead = (
-        "Rows of runs with other seeds, data or versions can be compared only where these do not matter: each run's own report "
-        "says how it was made."
-    )
     title = f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}"
-    return render(content_of(rows, title, lead, notice))
+    return render(content_of(rows, title, phrase("page", "runs"), notice))
 
 
 def _page_opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]:

@@ -4,32 +4,14 @@ from collections.abc import Callable, Sequence
 
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.privacy.units import Assumption
-from fedgraph.report.report_rows import rounded
+from fedgraph.report.report_rows import read_phrases, rounded
 from fedgraph.report.scores import METRICS, Best, Score, begin
 
-_CLASSIFY = {
-    "": "to classify whole graphs",
-    "inductive": "to classify nodes",
-    "inductive-edges": "to classify nodes of a public graph, learnt where edges are private",
-    "transductive": "to classify the unlabelled nodes of one graph",
-    "asking": "to classify nodes that are private, too (each asks with its own features and edges)",
-}
-UNIT_WORDS = {
-    "edge": "Edge level: only who is linked to whom is private",
-    "node": "Node level: one node with its features, label and edges is private",
-    "entity": "Entity level: all records that one owner has a part in are private",
-    "client": "Client level: all that one client holds is private",
-    "graph": "Graph level: all that is in one whole graph is private",
-}
+_CLASSIFY, _DISTANCES = read_phrases()["classify"], read_phrases()["distances"]
+UNIT_WORDS = read_phrases()["units"]  # from the smallest to the largest
 _LINKS_OF_NODE = "Node level: all edges of one node are private; features and labels are public"
 FINDS = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 MOST = 4  # budgets in one sentence
-_DISTANCES = {
-    "gw": "Gromov-Wasserstein distances",
-    "fgw": "fused Gromov-Wasserstein distances",
-    "mean": "distances of mean rows",
-    "histogram": "distances of histograms",
-}
 SCALE = (
     f"An adjusted Rand index is 0 by chance and 1 where the clusters are the classes; below {FINDS:g} is called nothing here."
 )

@@ -156,6 +156,11 @@ def rounded_up(value: float | None, digits: int = 2) -> str:
     return rounded(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
 
 
+def say_count(count: int, what: str) -> str:
+    """``1 seed``, ``2 seeds``."""
+    return f"{count} {what}{'s' if count > 1 else ''}"
+
+
 def averaged_over(count: int, what: str = "seed", error: str = "deviation") -> str:
     """How ``count`` repetitions are summed up, in words: ± only where there are two or more.
 
@@ -179,6 +184,6 @@ def read_phrases() -> Mapping[str, Mapping[str, str]]:
     return dict(yaml.safe_load(written))
 
 
-def phrase(part: str, name: str, **values: object) -> str:
+def phrase(part: str, name: str, /, **values: object) -> str:
     """One text. values: of the names in braces that stand in it."""
     return read_phrases()[part][name].format(**values)

@@ -31,7 +31,7 @@ from fedgraph.privacy.settle import again
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Viewer
 from fedgraph.report import answer, attacks, page
-from fedgraph.report.report_rows import Row, lower_bound, mean_spread, rounded, rounded_up
+from fedgraph.report.report_rows import Row, lower_bound, mean_spread, phrase, rounded, rounded_up
 from fedgraph.report.saved_run import SavedRun, load_run
 from fedgraph.report.scores import METRICS, row_anchor, trust_of
 from fedgraph.report.statement import caveats
@@ -43,14 +43,6 @@ _MOST_KINDS = 8  # of releases that are listed
 MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
 
 _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
-_ADDED_UP = {
-    Viewer.CURATOR_TRUSTED: "at the curator, who adds up the rows of all people and the noise once",
-    Viewer.SERVER_SECURE_AGGREGATION: "each client adds up its own people and its share of the noise; the server reads only "
-    "the sum over the clients that answered",
-    Viewer.SERVER: "each client adds up its own people and all of the noise; the server reads every message",
-    Viewer.ACTIVE_SERVER: "each client adds up its own people and all of the noise; the server reads every message",
-    Viewer.WORLD: "nowhere: each person adds noise before anything leaves",
-}
 
 
 @dataclass(frozen=True)
@@ -107,10 +99,7 @@ def command(options: argparse.Namespace) -> int:
 
 def as_yaml(record: Told) -> str:
     """The file. Texts of several lines are literal blocks, and no line is folded: the registry refuses folded text."""
-    head = (
-        f"# Draft for the registry of deployments. Complete every value that begins with {BLANK.split(':')[0]}, and the date "
-        f"{_NO_DATE},\n# then give it to the registry. Everything else was read from the run.\n"
-    )
+    head = phrase("sheet", "draft", blank=BLANK.split(":")[0], date=_NO_DATE)
     return head + yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
 
 
@@ -199,7 +188,7 @@ def _ledger_of(entry: Entry) -> tuple[Account, list[Line]]:
 
 def shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     """Sensitivity, noise of one client, and what is added up where, of each kind of release."""
-    yield "What is added up where", _ADDED_UP[protection.viewer]
+    yield "What is added up where", phrase("added_up", protection.viewer.value)
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0
     for line in {(line.path, line.mechanism): line for line in _ledger_of(row.head)[1]}.values():
@@ -223,16 +212,10 @@ def _delta_words(row: Row, people: int) -> str:
     delta, one = row.head.delta or 0.0, row.head.facts.one
     if delta * people < 0.01:
         return ""
-    many = "people" if one == "node" else f"{one}s"
-    allowed = (
-        "publishes one of them, drawn at random, in full"
-        if delta * people >= 1 - 1e-9
-        else (f"publishes one of them in full with probability {delta * people:.2g}")
-    )
-    return (
-        f"δ = {delta:.3g} of {people:,} {many}: a method that {allowed}, and does nothing else, keeps this ε. "
-        f"Choose δ far below 1/{people:,}"
-    )
+    many, allowed = "people" if one == "node" else f"{one}s", "publishes one of them, drawn at random, in full"
+    if delta * people < 1 - 1e-9:
+        allowed = f"publishes one of them in full with probability {delta * people:.2g}"
+    return phrase("sheet", "delta", delta=delta, people=people, many=many, allowed=allowed)
 
 
 def measured(row: Row) -> str:
@@ -241,10 +224,7 @@ def measured(row: Row) -> str:
     if row.measured is None or row.attack.estimator != "curve":
         return found
     plain = lower_bound(tuple(row.attacked), row.head.delta or 0.0, "counting")
-    return (
-        f"{found}. This refutes curves of Gaussian noise only, which the ledger says it is; without that assumption the same "
-        f"guesses give ε ≥ {rounded(math.floor(plain * 100) / 100, 2)}"
-    )
+    return found + phrase("sheet", "curves", plain=rounded(math.floor(plain * 100) / 100, 2))
 
 
 def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:

@@ -92,10 +92,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
     if row.measured is not None:
         found.append(f"The attacker read: {row.attack.what}.")
     if len(row.entries) > 1:
-        found.append(
-            f"This is the guarantee of one run. The numbers are means over {len(row.entries)} runs on the same people: to "
-            "publish all of them would cost up to that many times as much."
-        )
+        found.append(phrase("statement", "one_run", runs=len(row.entries)))
     return found
 
 

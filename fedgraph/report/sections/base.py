@@ -16,18 +16,9 @@ from fedgraph import plugins
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import SolverFacts
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import Row, mean_spread, phrase, rounded
+from fedgraph.report.report_rows import Row, mean_spread, phrase, read_phrases, rounded
 
-ENCODERS = {
-    "none": "in clear",
-    "multi-bit": "multi-bit, m per row",
-    "multi-bit-total": "multi-bit, m in total",
-    "multi-bit-node": "multi-bit per node",
-    "gaussian-as-coded": "N(0, ε²), as coded",
-}
-
-_MEASURES = {"accuracy": "accuracy", "macro_f1": "macro-F1", "auroc": "AUROC", "average_precision": "average precision"}
-_MEASURES["calibration_error"] = "calibration error"
+ENCODERS, _MEASURES, _SOLVERS = (read_phrases()[part] for part in ("encoders", "measures", "solvers"))
 
 
 @dataclass(frozen=True)
@@ -99,9 +90,6 @@ def build_sections(records: Records, notice: str | None) -> Section:
     modules = [plugins.load("report.sections", name) for name in plugins.names("report.sections")]
     built: list[Section] = [m.build(records, notice) for m in modules if records.kind in m.KINDS and records.entries]
     return Section(*(tuple(part for section in built for part in vars(section)[f.name]) for f in fields(Section)))
-
-
-_SOLVERS = {"fast": "conditional gradient", "pot": "POT's conditional gradient", "proximal": "POT's proximal point algorithm"}
 
 
 def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]) -> list[str]:

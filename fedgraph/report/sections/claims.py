@@ -28,12 +28,8 @@ def _verdict(entries: Sequence[Entry]) -> str:
     refuted = [e for e in claimed if _known(_bound(e)) and _bound(e) > e.epsilon * (1 + 1e-6)]
     proven = [e for e in claimed if e not in refuted and e.epsilon_provable <= e.epsilon * (1 + 1e-6)]
     papers = ", ".join(dict.fromkeys(str(e.method) for e in refuted))
-    named = f" ({papers})" if papers else ""
-    return (
-        f"{len(claimed)} settings of noise were priced. For {len(proven)} the claimed ε is proven; for {len(refuted)} the "
-        f"exact worst case is above it, so that no proof can exist{named}; for the others what can be proven here is larger, "
-        "or nothing."
-    )
+    counts = {"claimed": len(claimed), "proven": len(proven), "refuted": len(refuted)}
+    return phrase("claims", "verdict", **counts, named=f" ({papers})" if papers else "")
 
 
 def _table(paper: str, entries: list[Entry]) -> Table:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from fedgraph.cells.facts import GraphClassificationFacts
 from fedgraph.privacy.accounting import bayes
 from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, phrase, read_phrases, rounded, rounded_up
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver, tabulate, tabulate_measures
 
 PART = "graph_classification"
@@ -17,24 +17,17 @@ KINDS = (PART,)  # the tasks that this section speaks of
 SIZE, SVM = "graph size", "SVM"
 LEAKS = (SIZE, "size and degrees", "constant embedding")
 TUNED = {"tuned_on_test": "SVM tuned on the test graphs"}
-_LOOKED_AT = {
-    "model_on_training": "the model on its training graphs",
-    "model_by_validation": "the model, round picked on validation graphs",
-    "model_tuned_on_test": "the model, round tuned on the test graphs",
-}
+_LOOKED_AT = read_phrases()["looked_at"]
 
 
 def build(records: Records, notice: str | None) -> Section:
     """Accuracies, privacy, published numbers, bounds; and the plain words for them."""
     rows = group_rows(records.entries)
     facts = records.entries[0].facts_as(GraphClassificationFacts)
-    folds = len({e.seed for e in records.entries})
-    train, validation, test = facts.folds
+    folds = averaged_over(len({e.seed for e in records.entries}), "fold")
     own = "kept by each client of its own, " if records.settings.get("held_out") == "clients" else ""
     sentences = [
-        f"{facts.graphs} graphs of {facts.mean_nodes:.1f} nodes on average; {facts.partition}; "
-        f"{averaged_over(folds, 'fold')}, {own}of {train} training, {validation} validation and {test} test "
-        f"graphs; always answering the larger class is right for {facts.majority:.1%}.",
+        phrase(PART, "collection", facts=facts, folds=folds, own=own),
         phrase(PART, "trained"),
         phrase(PART, "blind"),
         *_explained(rows),
@@ -109,14 +102,9 @@ def _useful(rows: Sequence[Row], size: Row) -> str:
         own = _by_seed(row)
         gaps = [own[s] - level[s] for s in own if s in level]
         if len(gaps) > 1 and (mean := statistics.fmean(gaps)) > 2 * statistics.stdev(gaps) / math.sqrt(len(gaps)):
-            return (
-                f"The first useful release is {_name(row)} at ε = {rounded(row.head.epsilon)} per graph: "
-                f"{mean:+.1%} above graph size, more than two standard errors."
-            )
+            return phrase(PART, "useful", name=_name(row), at=rounded(row.head.epsilon), mean=mean)
     tried = max((r.head.epsilon for r in rows if _facts(r).bayes_balanced is not None), default=math.nan)
-    if len(level) < 2:
-        return f"One fold has no standard error: it does not test whether a release (up to ε = {rounded(tried)}) is of use."
-    return f"No multi-bit release tried, up to ε = {rounded(tried)} per graph, is above graph size by two standard errors."
+    return phrase(PART, "untested" if len(level) < 2 else "useless", tried=rounded(tried))
 
 
 def _by_seed(row: Row) -> dict[int, float]:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.report_rows import Row, group_rows, mean_spread, phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row, group_rows, mean_spread, phrase, rounded, rounded_up, say_count
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver, tabulate
 
 KINDS = ("graph_clustering",)  # the tasks that this section speaks of
@@ -25,11 +25,9 @@ def build(records: Records, notice: str | None) -> Section:
     """Scores, losses per path, and what the geometry looks like."""
     rows = group_rows(records.entries)
     facts = records.entries[0].facts_as(GraphClusteringFacts)
-    seeds = len({e.seed for e in records.entries})
+    seeds = say_count(len({e.seed for e in records.entries}), "seed")
     sentences = (
-        f"{facts.clients} clients ({facts.partition}), {facts.mean_nodes:.2f} nodes and {facts.mean_edges:.2f} "
-        f"edges on average; {seeds} seed{'s' if seeds > 1 else ''}. Scores compare clusters with the label of each centre "
-        "node, which the simulator knows and the server does not.",
+        phrase("graph_clustering", "clients", facts=facts, seeds=seeds),
         phrase("graph_clustering", "sizes"),
         *describe_solver([e.facts_as(GraphClusteringFacts).solver for e in records.entries], records.settings),
         *attacks.describe_attacks(rows, records.among),

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from fedgraph.cells.facts import GraphMetricsFacts
 from fedgraph.report import plots
-from fedgraph.report.report_rows import Row, group_rows, mean_spread, phrase, rounded
+from fedgraph.report.report_rows import Row, group_rows, mean_spread, phrase, rounded, say_count
 from fedgraph.report.sections.base import Records, Section, Table
 
 KINDS = ("graph_metrics",)  # the tasks that this section speaks of
@@ -22,11 +22,8 @@ def build(records: Records, notice: str | None) -> Section:
     rows = group_rows(records.entries)
     arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
     facts = rows[0].head.facts_as(GraphMetricsFacts)
-    seeds = len(rows[0].entries)
     sentences = [
-        f"{facts.graphs} graphs of {facts.mean_nodes:.1f} nodes on average, the first {facts.compared} compared pair "
-        f"by pair; {seeds} repetition{'s' if seeds > 1 else ''}, each with a sample and a model of its own. Raw data: no ε is "
-        "claimed.",
+        phrase("graph_metrics", "collection", facts=facts, repeated=say_count(len(rows[0].entries), "repetition")),
         *_alike(rows, arrays),
         *_moved(rows),
     ]
@@ -61,10 +58,7 @@ def _alike(rows: Sequence[Row], arrays: Arrays) -> list[str]:
         if row is not edit:
             found = np.concatenate([_upper(arrays[row.head.method, s]["distances"])[same[s]] for s in _seeds(row)])
             means.append(f"{row.head.method} {found.mean():.3g}")
-    return [
-        f"{count} of {total} pairs are isomorphic (GED 0). Mean discrepancy on them: {', '.join(means)}. What sees topology "
-        "alone cannot tell them apart; features can, through X or through H."
-    ]
+    return [phrase("graph_metrics", "isomorphic", count=count, total=total, means=", ".join(means))]
 
 
 def _moved(rows: Sequence[Row]) -> list[str]:
@@ -73,16 +67,12 @@ def _moved(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         typical = row.mean("pairs_median")
         if row.head.method not in (GED, SIZE) and typical > 0:
-            parts = [
-                f"{name.replace('_', ' ')} {row.mean(f'{name}_median') / typical:.1%} (95 % of them below "
-                f"{row.mean(f'{name}_high') / typical:.1%})"
-                for name in EDITS
-                if row.values(f"{name}_median")
-            ]
-            found.append(
-                f"{row.head.method} after one edit, as a share of the median between different graphs: {'; '.join(parts)}."
-            )
-    return [*found, "That is what edge- or node-level noise on the topology itself would have to hide."] if found else []
+            parts = []
+            for name in (name for name in EDITS if row.values(f"{name}_median")):
+                middle, high = (row.mean(f"{name}_{what}") / typical for what in ("median", "high"))
+                parts.append(f"{name.replace('_', ' ')} {middle:.1%} (95 % of them below {high:.1%})")
+            found.append(phrase("graph_metrics", "moved", method=row.head.method, parts="; ".join(parts)))
+    return [*found, phrase("graph_metrics", "hide")] if found else []
 
 
 def _pairs(rows: Sequence[Row], arrays: Arrays) -> Table:

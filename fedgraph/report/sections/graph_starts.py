@@ -6,18 +6,12 @@ from collections.abc import Callable, Sequence
 
 from fedgraph.cells.facts import GraphStartsFacts
 from fedgraph.report import charts, plots
-from fedgraph.report.report_rows import Row, averaged_over, group_rows, phrase, rounded
+from fedgraph.report.report_rows import Row, averaged_over, group_rows, phrase, read_phrases, rounded, say_count
 from fedgraph.report.sections.base import Records, Section, Table, tabulate
 
 KINDS = ("graph_starts",)  # the tasks that this section speaks of
 
-WORDS = {
-    "product": "from p qᵀ, the published start",
-    "nudged": "on from there, after a nudge of 1 %",
-    "two random": "from two random vertices, the lower",
-    "product, one random": "from p qᵀ and one random vertex, the lower",
-    "product, two random": "from p qᵀ and two random vertices, the lower",
-}
+WORDS = read_phrases()["starts"]
 
 
 def build(records: Records, notice: str | None) -> Section:
@@ -26,10 +20,9 @@ def build(records: Records, notice: str | None) -> Section:
     named = {str(r.head.variant): r for r in rows}
     facts = _facts(rows[0])
     seeds = len(rows[0].entries)
+    means = averaged_over(seeds, "repetition", "error")
     sentences = [
-        f"{seeds} repetition{'s' if seeds > 1 else ''} of {facts.pairs} pairs among {facts.graphs} graphs, each "
-        f"with a sample, a model and noise of its own; {averaged_over(seeds, 'repetition', 'error')}. Every value is of the "
-        "clear problem; only the start differs. A gain is 1 − Σ F / Σ F(from p qᵀ), positive where a strategy ends lower.",
+        phrase("graph_starts", "asked", repeated=say_count(seeds, "repetition"), facts=facts, means=means),
         *(_answer(named) if seeds > 1 else ["One repetition has no standard error: nothing is concluded."]),
     ]
     return Section(tuple(sentences), (_table(rows),), _figures(records, rows, notice))
@@ -54,10 +47,7 @@ def _answer(named: dict[str, Row]) -> list[str]:
     lower = [r for r in alone if r.mean("noised_objective") < product.mean("objective")]
     if lower:
         listed = ", ".join(f"{r.mean('noised_objective'):.4g} at {_facts(r).noise:g}" for r in lower)
-        found.append(
-            f"The dip of Figure 5 is there: the mean optimal value of the noised problem is {listed}, against "
-            f"{product.mean('objective'):.4g} in clear. {phrase('graph_starts', 'dip')}"
-        )
+        found.append(phrase("graph_starts", "dip", listed=listed, clear=product.mean("objective")))
     for tried, rival in ((alone, "two random"), (alone, "product, one random"), (beside, "product, two random")):
         found.append(_against(tried, named[rival]))
     return found
@@ -71,15 +61,12 @@ def _against(noisy: Sequence[Row], rival: Row) -> str:
     verdict = (
         "noise ends lower" if mean > 2 * error else "the random vertices end lower" if mean < -2 * error else "no difference"
     )
-    own = standard_error(best.values("gain"))
     both = " together with p qᵀ" if _facts(best).with_product else ""
     sure = "" if abs(mean) <= 2 * error else ", by more than two standard errors"
-    theirs = f"{rival.mean('gain'):+.2%} ± {standard_error(rival.values('gain')):.2%}"
-    return (
-        f"Noise of standard deviation {_facts(best).noise:g}{both}, the best level tried, gains {best.mean('gain'):+.2%} ± "
-        f"{own:.2%} over p qᵀ in {_facts(best).descents} descents; the start “{WORDS[str(rival.head.variant)]}”, with "
-        f"{_facts(rival).descents}, gains {theirs}. Difference {mean:+.2%} ± {error:.2%}: {verdict}{sure}."
-    )
+    ours, theirs = (f"{r.mean('gain'):+.2%} ± {standard_error(r.values('gain')):.2%}" for r in (best, rival))
+    facts = {"best": _facts(best), "rival": _facts(rival), "start": WORDS[str(rival.head.variant)]}
+    told = {"ours": ours, "theirs": theirs, "apart": f"{mean:+.2%} ± {error:.2%}", "verdict": verdict + sure}
+    return phrase("graph_starts", "against", **facts, both=both, **told)
 
 
 def _name(row: Row) -> str:

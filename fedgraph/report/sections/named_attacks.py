@@ -90,12 +90,9 @@ def refuted(told: Sequence[AttackedRow], among: int) -> list[str]:
         sure = t.epsilon(one_run.ALPHA / among)
         if sure is not None and sure > t.row.provable:
             tried = "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in t.counts)
-            found.append(
-                f"CONTRADICTION: {t.one.attack} shows ε ≥ {rounded(sure, 3)} for {_name(t.row)}, whose provable ε is "
-                f"{rounded_up(t.row.provable, 3)} ({tried}; δ = {t.row.head.delta:.3g}; the error of {one_run.ALPHA:g} is "
-                f"divided among {among} bounds). A proof or its code is wrong. To repeat it, run the scenario that stands "
-                f"beside this report again: {describe_cell(t.row)}; versions and machine are in environment.json."
-            )
+            shown = {"sure": rounded(sure, 3), "name": _name(t.row), "provable": rounded_up(t.row.provable, 3), "tried": tried}
+            about = {"attack": t.one.attack, "head": t.row.head, "alpha": one_run.ALPHA, "among": among}
+            found.append(phrase(PART, "refuted", **shown, **about, cell=describe_cell(t.row)))
     return found
 
 

@@ -12,7 +12,7 @@ from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, phrase, read_phrases, rounded, rounded_up
 from fedgraph.report.result_files import curve_of
 from fedgraph.report.sections.base import Records, Section, Table, describe_majority, tabulate, tabulate_measures
 from fedgraph.worlds.world import Kind
@@ -20,12 +20,7 @@ from fedgraph.worlds.world import Kind
 PART = "node_classification"
 KINDS = (PART,)  # the tasks that this section speaks of
 
-ASKED = {
-    "inductive": "on the public test graph",
-    "asking": "of nodes that ask with their own row and edges, where a method uses them, and stay private",
-    "transductive": "on the unlabelled nodes of the graph whose edges are private (features and labels are public)",
-    "inductive-edges": "on the public test graph (of the training graph, only the edges are private)",
-}
+ASKED = read_phrases()["asked_nodes"]
 
 
 def build(records: Records, notice: str | None) -> Section:
@@ -49,10 +44,7 @@ def build(records: Records, notice: str | None) -> Section:
     if (facts.clients or 0) > 1:
         shared = facts.cut_edges_shared
         known = "are known to both, and protected at both ends" if shared else "are held by nobody"
-        sentences.append(
-            f"Federated: {facts.clients} disjoint clients ({facts.partition}); {facts.cut_edges} edges run "
-            f"between clients and {known}."
-        )
+        sentences.append(phrase(PART, "federated", facts=facts, known=known))
     sentences += _describe_traffic(every)
     sentences += attacks.describe_attacks(rows, records.among)
     tables = [

@@ -8,7 +8,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.report import charts, choices, owner_letters
 from fedgraph.report.choices import ALONE, CURATOR, METRICS, Choice, Choices, Own, join, out_of
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import phrase, rounded, rounded_up
+from fedgraph.report.report_rows import phrase, rounded, rounded_up, say_count
 from fedgraph.report.sections.base import Records, Section, Table, tabulate
 from fedgraph.worlds.world import Kind
 
@@ -22,15 +22,11 @@ def build(records: Records, notice: str | None) -> Section:
     """Sentences, the table of everybody, one table of clients for each ε, a chart, and the letters."""
     found = choices.read_choices(records)
     facts = records.entries[0].facts
-    seeds = len({e.seed for e in records.entries})
-    what = f"{METRICS[found.metric]}" + (
-        "" if found.alerts is None else f" ({100 * found.alerts:g} of 100 nodes are looked at)"
-    )
+    seeds, sizes = say_count(len({e.seed for e in records.entries}), "seed"), found.clients.values()
+    alerts = "" if found.alerts is None else f" ({100 * found.alerts:g} of 100 nodes are looked at)"
+    counts = {"clients": len(sizes), "nodes": sum(sizes), "least": min(sizes), "most": max(sizes)}
     sentences = [
-        f"{len(found.clients)} clients hold {sum(found.clients.values()):,} nodes on the training side, from "
-        f"{min(found.clients.values()):,} to {max(found.clients.values()):,}; protocol {facts.protocol}, public: "
-        f"{facts.public}; {what} on each client's own test nodes, {seeds} seed{'s' if seeds > 1 else ''}. "
-        f"δ = {found.delta:.3g} in every choice, also alone, so that one person's ε can be compared.",
+        phrase(PART, "hold", **counts, facts=facts, what=METRICS[found.metric] + alerts, seeds=seeds, delta=found.delta),
         *_same_people(records, len(found.clients)),
         *_majority(found),
         *_who_gains(found),
@@ -127,13 +123,11 @@ def _who_gains(found: Choices) -> list[str]:
                 continue
             losers = sorted((c for c, g in known.items() if g < 0), key=lambda c: known[c])
             top, low = max(known, key=lambda c: known[c]), min(known, key=lambda c: known[c])
+            asked = f"ε = {rounded(epsilon)}, {choice.words} ({picked[0]})"
             well = f"{len(known) - len(losers)} of {len(known)}"
-            said.append(
-                f"ε = {rounded(epsilon)}, {choice.words} ({picked[0]}): {well} clients do at least as well as with a "
-                f"model of their own that never leaves them ({inside[0]}); the largest gain is "
-                f"{known[top]:+.3f} ({top}), the least {known[low]:+.3f} ({low})."
-                + (f" Who loses: {', '.join(losers[:6])}{' …' if len(losers) > 6 else ''}." if losers else "")
-            )
+            gained = {"largest": f"{known[top]:+.3f} ({top})", "least": f"{known[low]:+.3f} ({low})"}
+            lost = f" Who loses: {', '.join(losers[:6])}{' …' if len(losers) > 6 else ''}." if losers else ""
+            said.append(phrase(PART, "gains", asked=asked, well=well, inside=inside[0], **gained) + lost)
     return said
 
 
