@@ -25,13 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     init.add_argument("--unit", choices=[unit.value for unit in Unit], required=True, help="what one person's data is")
     init.add_argument("--epsilon", type=float, required=True, metavar="ε", help="the most that each person may spend")
     init.add_argument("--delta", type=float, required=True, metavar="δ", help="of that ε; below one over the number of people")
-    init.add_argument(
-        "--people",
-        type=Path,
-        required=True,
-        metavar="CSV",
-        help="their ids: the first column (a first line 'id' is left out)",
-    )
+    of_ids = "their ids: the first column (a first line 'id' is left out)"
+    init.add_argument("--people", type=Path, required=True, metavar="CSV", help=of_ids)
     show = actions.add_parser("show", help="what was spent, by what, on how many people")
     show.add_argument("file", type=Path, metavar="FILE")
 
@@ -63,12 +58,9 @@ def _has_header(rows: list[list[str]]) -> bool:
     from fedgraph.data.base.tables import COLUMN_NAMES, number_in
 
     first, second = ([*rows, [], []])[:2]
-    if any(
-        math.isnan(number_in(cell)) and not math.isnan(number_in(below))
-        for cell, below in zip(first[1:], second[1:], strict=False)
-    ):
-        return True
-    return bool(rows) and rows[0][0].casefold() in COLUMN_NAMES
+    pairs = zip(first[1:], second[1:], strict=False)
+    worded = any(math.isnan(number_in(cell)) and not math.isnan(number_in(below)) for cell, below in pairs)
+    return worded or (bool(rows) and rows[0][0].casefold() in COLUMN_NAMES)
 
 
 def budget_book_text(book: BudgetBook) -> str:
@@ -77,12 +69,8 @@ def budget_book_text(book: BudgetBook) -> str:
 
     lines = [f"{book.path}: one {book.unit.value}, ε = {book.epsilon:g} at δ = {book.delta:g}, {book.num_people:,} people"]
     for number, charge in enumerate(book.charges, start=1):
-        alone = joint_epsilon([charge.dearest], book.delta)
-        people = int(charge.people.sum())
-        viewer = charge.protection.viewer.words
-        lines.append(
-            f"  {number}. {charge.written}  {charge.what}: ε = {alone:.4g} alone, on {people:,} people, hidden from {viewer}"
-        )
+        spent = f"ε = {joint_epsilon([charge.dearest], book.delta):.4g} alone, on {int(charge.people.sum()):,} people"
+        lines.append(f"  {number}. {charge.written}  {charge.what}: {spent}, hidden from {charge.protection.viewer.words}")
     for group in book.groups():
         part = min(1.0, group.epsilon / book.epsilon)
         bar = "█" * round(_BAR * part) + "░" * (_BAR - round(_BAR * part))

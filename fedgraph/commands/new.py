@@ -28,9 +28,7 @@ BOUNDS = "{}: least and largest value that anybody could have, known without the
 def configure(parser: argparse.ArgumentParser) -> None:
     data = parser.add_mutually_exclusive_group()
     data.add_argument(
-        "--graph",
-        metavar="PATH",
-        help="your .npz file, CSV folder or folder of graphs, or a name (fedgraph ls data)",
+        "--graph", metavar="PATH", help="your .npz file, CSV folder or folder of graphs, or a name (fedgraph ls data)"
     )
     data.add_argument("--federation", type=Path, metavar="DIR", help="your federation: a folder with one folder per client")
     parser.add_argument("--task", choices=wishes.TASKS, default="nodes", help="classify nodes, or say who will be linked")

@@ -22,13 +22,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="pyproject.toml, YAML, JSON, .py, a job's folder …")
     parser.add_argument("--command", dest="words", metavar="TEXT", help="a command line to price, in place of a file")
     parser.add_argument("--as", dest="system", metavar="SYSTEM", help="the system that the files belong to")
-    parser.add_argument(
-        "--given",
-        action="append",
-        default=[],
-        metavar="FACT",
-        help='an answer, "sampling rate=0.01", or a YAML file of answers',
-    )
+    answer = 'an answer, "sampling rate=0.01", or a YAML file of answers'
+    parser.add_argument("--given", action="append", default=[], metavar="FACT", help=answer)
     parser.add_argument("--fix", type=float, metavar="EPSILON", help="the settings of the same system that would buy this ε")
     parser.add_argument("--at-most", type=float, metavar="EPSILON", help="exit status 1 where a total lies above, 2 where open")
     parser.add_argument("--json", action="store_true", help='print JSON (a list where several files are priced); ∞ is "inf"')

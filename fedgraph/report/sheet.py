@@ -10,7 +10,6 @@ signs nothing that it only reads. What a simulation cannot know
 stays a marked blank, never invented.
 """
 
-import argparse
 import json
 import math
 import re
@@ -32,7 +31,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Viewer
 from fedgraph.report import answer, attacks, page
 from fedgraph.report.report_rows import Row, lower_bound, mean_spread, phrase, rounded, rounded_up
-from fedgraph.report.saved_run import SavedRun, load_run
+from fedgraph.report.saved_run import SavedRun
 from fedgraph.report.scores import METRICS, row_anchor, trust_of
 from fedgraph.report.statement import caveats
 
@@ -84,17 +83,6 @@ def write(made: Sheet, out: Path, force: bool = False) -> list[Path]:
     except OSError as error:
         raise DataError(f"{out}: cannot be written: {error.strerror or error}") from error
     return list(files)
-
-
-def command(options: argparse.Namespace) -> int:
-    """Write both files and name them; ``FedgraphError`` where something is wrong."""
-    run = load_run(options.run)
-    made = sheet(run, None if options.row is None else run.find(options.row))
-    for file in write(made, options.out or options.run, options.force):
-        print(file)
-    if made.record is None:
-        print("Nothing is guaranteed for this row (ε = ∞): the sheet says so, and no record for the registry was written.")
-    return 0
 
 
 def as_yaml(record: Told) -> str:

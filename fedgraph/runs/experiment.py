@@ -10,7 +10,7 @@ import functools
 import os
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import yaml
@@ -116,15 +116,10 @@ def _computed(
         console.close()
         failed = reporting.report(console)
     (out / live.FILE).unlink(missing_ok=True)  # the report says more
-    _require_all(failed, total, out)
-    return out
-
-
-def _require_all(failed: Sequence[store.FailedCell], total: int, out: Path) -> None:
-    """``RuntimeFailure`` that names the first cells that failed."""
     if failed:
         first = "; ".join(f"{f.cell.task}/{f.cell.dataset}/{f.cell.method}/{f.cell.variant}: {f.why}" for f in failed[:3])
         raise RuntimeFailure(f"{len(failed)} of {total} cells failed, the others are in {out}; --resume tries again. {first}")
+    return out
 
 
 def _save(done: schedule.Done, kept: store.CellStore, charged: ChargedRun | None, console: Console) -> None:
@@ -177,20 +172,11 @@ def stages_of(
     for name, graph in given:
         for task in ready.tasks:
             module = tasks.task(task.kind)
-            if module.TASK.needs_data != (graph is not None):
+            chosen = not task.datasets or graph is None or name in task.datasets
+            if module.TASK.needs_data != (graph is not None) or not chosen:
                 continue
-            if task.datasets and graph is not None and name not in task.datasets:
-                continue
-            context = Context(
-                label=task.label,
-                dataset=name,
-                data=graph,
-                root=root,
-                seeds=ready.scenario.seeds,
-                runtime=engine,
-                progress=console.progress,
-                pairs=pairs,
-            )
+            many = ready.scenario.seeds
+            context = Context(task.label, name, graph, root, many, engine, progress=console.progress, pairs=pairs)
             try:
                 asked = tuple(module.cells(task.params, context))
             except (DataError, ScenarioError) as error:

@@ -96,14 +96,10 @@ def _plan_in_turn(stages: Sequence[Stage], tables: Sequence[Sequence[Row]], plan
     """First one budget of every shown row, task by task in turn, then the next, until the work is done or too much."""
     until = time.process_time() + SECONDS
     for stage, row, cell in _turns(stages, tables):
-        if row.unreleased:
-            continue
-        made = plan(stage, cell)
-        if made is None:
-            row.unreleased = True
-        else:
-            row.plans[cell] = made
-            row.provable[cell] = made.provable().epsilon
+        made = None if row.unreleased else plan(stage, cell)
+        row.unreleased = made is None
+        if made is not None:
+            row.plans[cell], row.provable[cell] = made, made.provable().epsilon
         if time.process_time() > until:
             return
 
@@ -119,9 +115,8 @@ def _turns(stages: Sequence[Stage], tables: Sequence[Sequence[Row]]) -> Iterator
 
 def _releases(made: Plan) -> list[str]:
     """``model 60 × Gaussian noise`` for each path of the first client that sends anything."""
-    first = min(
-        (r.client for r in made.schedule.releases if r.client is not None), default=0
-    )  # client 0 may never send anything
+    sending = [r.client for r in made.schedule.releases if r.client is not None]  # client 0 may never send anything
+    first = min(sending, default=0)
     found: dict[str, list[Any]] = {}
     for release in made.schedule.releases:
         if release.client in (None, first):

@@ -133,13 +133,7 @@ def seconds_of_cells(cells: Iterable[Cell], tried: Mapping[Kind, Tried]) -> tupl
 
 
 def wall_seconds(
-    total: float,
-    longest: float,
-    engine: str,
-    workers: int | None,
-    cores: int,
-    others: float = 0.0,
-    slow: float = 1.0,
+    total: float, longest: float, engine: str, workers: int | None, cores: int, others: float = 0.0, slow: float = 1.0
 ) -> float:
     """How long a run takes whose cells need ``total`` processor seconds, start and report included.
 
@@ -245,22 +239,16 @@ def fitted(wanted: Wanted, fixed_trust: bool, began: float) -> Wanted:
         for size in _sizes(len(wanted.trust), fixed_trust, wanted.data.federation and not wanted.links):
             asked = replace(wanted, size=size)
             now = {}
-            for kind, one in tried.items():
-                now[kind] = replace(one, seconds=one.seconds * _times(kind, size, costs, wanted.data.people))
+            for kind, one in tried.items():  # so many times dearer than in the cheapest draft
+                steps = costs.get((kind[2], kind[3]), [1.0])
+                pairs = draft.cost_of_pairs(size.cheaper, wanted.data.people) if kind[0] in draft.PAIRWISE else None
+                now[kind] = replace(one, seconds=one.seconds * (pairs or steps[min(size.cheaper, len(steps) - 1)]))
             cells = [cell for stage in _stages(asked, Path(folder), engine) for cell in stage.cells]
             wall = wall_seconds(*seconds_of_cells(cells, now), "ray", _WORKERS, _WORKERS)
             if wall <= fits:
                 break
     few = "" if wall <= fits else "; nothing smaller is left to write: fewer budgets or levels of trust are quicker"
     return replace(asked, fits=f"{len(cells)} cells: about {span(wall)} on {_WORKERS} quiet cores{few}")
-
-
-def _times(kind: Kind, size: Size, costs: Mapping[tuple[str, str], list[float]], people: int) -> float:
-    """How much dearer a cell is than in the cheapest draft."""
-    if kind[0] in draft.PAIRWISE:
-        return draft.cost_of_pairs(size.cheaper, people)
-    steps = costs.get((kind[2], kind[3]), [1.0])
-    return steps[min(size.cheaper, len(steps) - 1)]
 
 
 def _sizes(num_trust: int, fixed_trust: bool, owners: bool) -> Iterator[Size]:

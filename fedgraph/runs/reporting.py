@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import importlib.metadata
 import json
 import platform
@@ -19,7 +20,6 @@ from fedgraph.cells import store
 from fedgraph.cells.entry import portable
 from fedgraph.cells.environment import DataSource, Environment, Making, notice_of
 from fedgraph.runs.console import Console
-from fedgraph.runs.first_page import first_page
 from fedgraph.runs.schedule import Stage
 from fedgraph.scenario.read import Ready, file_name
 from fedgraph.types import Graph, GraphCollection
@@ -34,6 +34,12 @@ _PACKAGES = (
 
 _GPU_DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 _SECONDS_BETWEEN_PAGES = 300.0  # while cells run; a page takes a few seconds
+_FIRST_SAID = (
+    "UNFINISHED RUN: this page was written when the run began. While it goes on, and after it was broken off, "
+    "“fedgraph show {0}” prints what the finished cells say. The same command with “--resume {0}” (without --out) computes the "
+    "others. When the run ends, its results stand here."
+)
+_FIRST_STYLE = "body{max-width:50rem;margin:2rem auto;padding:0 1rem;font:1rem/1.5 system-ui,sans-serif}p{font-weight:600}"
 
 
 @dataclass(eq=False)
@@ -74,11 +80,13 @@ class Reporting:
     def report(self, console: Console, ended: bool = True) -> list[store.FailedCell]:
         """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""
         from fedgraph import report  # what draws and writes is not needed before the last cell
-        from fedgraph.report import beside
+        from fedgraph.report import attacks, beside, report_rows
 
         failed = [why for stage in self.stages for cell in stage.cells if (why := self.kept.failure(cell)) is not None]
-        found = _with_bound_counts([replace(records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages])
-        whole = [records for records in found if records.entries]
+        found = [replace(records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages]
+        rows = report_rows.group_rows([entry for records in found for entry in records.entries])
+        among = attacks.num_bounds(rows)  # they share one error probability
+        whole = [replace(records, among=among) for records in found if records.entries]
         asked = self.ready.scenario
         graphs = dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True))
         title = asked.title or asked.name
@@ -111,29 +119,31 @@ class Reporting:
             raise KeyboardInterrupt(words) from None
 
 
+def first_page(title: str, folder: Path) -> str:
+    """The page; what draws and writes results is not loaded for it.
+
+    Args:
+        title: of the run, or its name.
+        folder: where its results are.
+    """
+    said, title = html.escape(_FIRST_SAID.format(folder), quote=False), html.escape(title)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="color-scheme" content="light dark">\n<style>{_FIRST_STYLE}</style>\n</head>\n'
+        f'<body>\n<h1>{title}</h1>\n<p role="alert">{said}</p>\n</body>\n</html>\n'
+    )
+
+
 def records_of(stage: Stage, kept: store.CellStore) -> Records:
     """A stage's finished schedule, for the report."""
     from fedgraph.report.sections.base import Records
 
     found = [kept.load(cell) for cell in stage.cells if kept.written(cell)]
     name = file_name(f"{stage.task.label}-{stage.context.dataset}")
-    return Records(
-        name,
-        stage.task.kind,
-        stage.task.label,
-        stage.context.dataset,
-        stage.task.params.model_dump(),
-        tuple(f.entry for f in found),
-        tuple(f.artefacts for f in found),
-    )
-
-
-def _with_bound_counts(records: list[Records]) -> list[Records]:
-    """The same, each told how many lower bounds on ε the whole report shows: they share one error probability."""
-    from fedgraph.report import attacks, report_rows
-
-    among = attacks.num_bounds(report_rows.group_rows([entry for r in records for entry in r.entries]))
-    return [replace(r, among=among) for r in records]
+    entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
+    task, dataset = stage.task, stage.context.dataset
+    return Records(name, task.kind, task.label, dataset, task.params.model_dump(), entries, artefacts)
 
 
 def _describe_process(

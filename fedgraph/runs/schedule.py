@@ -133,7 +133,7 @@ def computed_cells(
     """
     process.give_back()  # reading and planning took more than what is left of them
     taken: set[Cell] = set()
-    early = _in_driver([one for one in todo if is_alone(*one) and _is_light(one[0])], is_up, console, taken)
+    early = _in_driver([one for one in todo if is_alone(*one) and _bytes(one[0].context.data) <= LIGHT], is_up, console, taken)
     while not is_up():
         if (done := next(early, None)) is not None:
             yield done
@@ -175,9 +175,8 @@ def _in_driver(
         group = (run, context.label, context.dataset, cell.seed)
         order = Order(group, stage.task, context.root, context.seeds, cell, True, context.pairs)
         found: queue.SimpleQueue[tuple[Outcome | str, float] | BaseException] = queue.SimpleQueue()
-        threading.Thread(
-            target=_computed_into, args=(found, order, context.data), name="curator in the driver", daemon=True
-        ).start()
+        name = "curator in the driver"
+        threading.Thread(target=_computed_into, args=(found, order, context.data), name=name, daemon=True).start()
         while found.empty():
             yield None
         value = found.get()
@@ -211,12 +210,8 @@ def is_alone(stage: Stage, cell: Cell) -> bool:
     return alone is not None and alone(stage.task.params, cell)
 
 
-def _is_light(stage: Stage) -> bool:
-    """Whether several parties can hold the graph and all of its clients at once. A collection of graphs is never light."""
-    return _bytes(stage.context.data) <= LIGHT
-
-
 def _bytes(data: Graph | GraphCollection | None) -> float:
+    """Of a graph; up to ``LIGHT`` several parties can hold it and all of its clients at once. A collection is never light."""
     if not isinstance(data, Graph):
         return 0.0 if data is None else math.inf
     return float(sum(held.data.nbytes + held.indices.nbytes for held in (data.features, data.adjacency)))
@@ -238,14 +233,8 @@ def _dealt(todo: Sequence[tuple[Stage, Cell, bool]], engine: Runtime, console: C
         data = engine.share(("data", context.dataset), context.data)
         order = Order(group, stage.task, context.root, context.seeds, cell, whole, context.pairs)
         (own if whole else led).setdefault(group, []).append((order, data))
-    dealing = Dealing(
-        list(own.values()),
-        list(led.values()),
-        lambda task: console.begin(task[0].cell),
-        console.wait,
-        lambda why: (why, 0.0),
-        most,
-    )
+    begin, lost = (lambda task: console.begin(task[0].cell)), (lambda why: (why, 0.0))
+    dealing = Dealing(list(own.values()), list(led.values()), begin, console.wait, lost, most)
     for (order, _), (outcome, seconds) in engine.as_done(compute, dealing):
         yield Done(order.cell, outcome, seconds)
         console.finish(order.cell)
