@@ -99,21 +99,14 @@ def describe_attacks(rows: Sequence[Row], among: int = 0) -> list[str]:
     how = sorted({r.attack.what for r in attacked})
     guesses = sorted({c.guesses for r in attacked for c in r.attacked})
     shown = [str(n) for n in guesses] if len(guesses) <= 4 else [f"{guesses[0]} to {guesses[-1]}"]
+    told = {"rows": f"{len(attacked)} {'rows were' if len(attacked) > 1 else 'row was'}", "how": "; ".join(how)}
+    told |= {"guesses": " or ".join(shown), "most": rounded(max(r.ceiling for r in attacked), 2)}
     bounds, counted = max(among, num_bounds(rows)), "It is the only bound of this report."
     if bounds != 1:
         counted = phrase("attacks", "counted", bounds=bounds, wrong=one_run.ALPHA * bounds, alpha=one_run.ALPHA)
     return [
         *contradictions(attacked, among),
-        phrase(
-            "attacks",
-            "measured",
-            rows=f"{len(attacked)} {'rows were' if len(attacked) > 1 else 'row was'}",
-            how="; ".join(how),
-            confidence=CONFIDENCE,
-            guesses=" or ".join(shown),
-            most=rounded(max(r.ceiling for r in attacked), 2),
-            counted=counted,
-        ),
+        phrase("attacks", "measured", **told, confidence=CONFIDENCE, counted=counted),
         *([phrase("attacks", "curves")] if any(r.attack.estimator == "curve" for r in attacked) else []),
     ]
 
@@ -129,11 +122,8 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     judged = list(zip(attacked, verdicts(attacked, shared), strict=True))
     broken = [r for r, verdict in judged if verdict is Verdict.BROKEN]
     by_chance = [r for r, verdict in judged if verdict is Verdict.CHANCE]
-    refuted = [
-        r
-        for r in attacked
-        if r not in broken and r.published is not None and r.bound(r.attacked, one_run.ALPHA / shared) > r.published
-    ]
+    claimed = [(r, r.published) for r in attacked if r not in broken and r.published is not None]
+    refuted = [r for r, published in claimed if r.bound(r.attacked, one_run.ALPHA / shared) > published]
     found = []
     if broken:
         against = _against(broken)

@@ -208,18 +208,9 @@ def _paint(ax: Axes, panel: Panel, styles: _Styles) -> None:
         colour, symbol = _look(line, styles)
         bars = list(line.error) if any(line.error) else None
         ax.errorbar(
-            [places[x] for x in line.x],
-            list(line.y),
-            yerr=bars,
-            label=line.label,
-            color=_colour(colour),
-            zorder=2 if colour is None else 3,
-            marker=MARKERS[symbol % len(MARKERS)],
-            ls="-" if line.joined else "",
-            lw=1.6,
-            ms=5,
-            capsize=3,
-        )
+            [places[x] for x in line.x], list(line.y), yerr=bars, label=line.label, color=_colour(colour), lw=1.6, ms=5,
+            capsize=3, zorder=2 if colour is None else 3, marker=MARKERS[symbol % len(MARKERS)], ls="-" if line.joined else "",
+        )  # fmt: skip
     for index, (label, value) in enumerate(sorted(panel.levels, key=lambda level: -level[1])):
         ax.axhline(value, ls=_DASHES[index % 3], color="#4c566a", lw=1.2)
         side = "bottom" if index % 2 == 0 else "top"  # two near levels: one label above its line, the other below

@@ -233,19 +233,13 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
                 clients[record.client] = max(clients.get(record.client, 0), int(record.nodes))
     protections = [e.protection for e in entries if e.protection]
     asked = TypeAdapter(_Asked).validate_python(dict(records.settings))
+    learners, epsilons = dict.fromkeys(map(_name_learner, entries)), sorted({float(e.epsilon) for e in entries})
     found = Choices(
-        metric,
-        clients,
-        tuple(dict.fromkeys(_name_learner(e) for e in entries)),
-        tuple(dict.fromkeys(sorted(float(e.epsilon) for e in entries))),
-        delta=entries[0].delta or math.nan,
-        unit=protections[0].unit.value if protections else "node",
+        metric, clients, tuple(learners), tuple(epsilons),
+        delta=entries[0].delta or math.nan, unit=protections[0].unit.value if protections else "node",
         assumed=frozenset(a.value for p in protections for a in p.assumptions),
-        alerts=asked.alerts,
-        called=asked.called,
-        own=asked.client_epsilons,
-        short=records.short,
-    )
+        alerts=asked.alerts, called=asked.called, own=asked.client_epsilons, short=records.short,
+    )  # fmt: skip
     _count(found, entries)
     for entry in entries:
         for record in entry.facts.results:

@@ -243,17 +243,10 @@ def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str])
         readings = {o.calibrated_by for o in shown if (o.name, o.trust) == (s.name, s.trust) and math.isfinite(o.target)}
         reading = s.calibrated_by if len(readings) > 1 and math.isfinite(s.target) else ""
         groups.setdefault((s.name, s.trust.value, reading, s.task), []).append(s)
-    lines = tuple(
-        charts.Series(
-            label=" — ".join(filter(None, key[:3])),
-            x=[s.provable for s in own],
-            y=[s.mean for s in own],
-            error=[s.deviation or 0.0 for s in own],
-            keys=key[:2],
-            tips=tuple(map(describe_point, own)),
-        )
-        for key, own in sorted(groups.items(), key=lambda item: list(groups).index(item[0]))
-    )
+    lines = []
+    for key, own in groups.items():
+        means, spread, tips = [s.mean for s in own], [s.deviation or 0.0 for s in own], tuple(map(describe_point, own))
+        lines.append(charts.Series(" — ".join(filter(None, key[:3])), [s.provable for s in own], means, spread, key[:2], tips))
     levels = []
     top, free = answer.ceiling(here), [s for s in here if questions.reads_nothing(s, unit) and s.usable]
     if top is not None:
@@ -264,7 +257,7 @@ def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str])
     title, ylabel = f"{questions.name_unit(unit, here)} level{public}", METRICS[here[0].metric]
     heads, symbols = ("Method", "Whom it trusts"), tuple(t.value for t in Trust)
     best = tuple(dict.fromkeys(best))
-    return charts.Panel(title, ylabel, lines, tuple(levels), "provable ε", "log", heads, symbols, best)
+    return charts.Panel(title, ylabel, tuple(lines), tuple(levels), "provable ε", "log", heads, symbols, best)
 
 
 def describe_point(score: Score) -> str:

@@ -82,11 +82,6 @@ class Content:
     short: str | None = None  # what to say first of a run with --quick
 
     @property
-    def price_note(self) -> str:
-        """What stands above the tables of prices."""
-        return first_screen.explain_prices(self.cards)
-
-    @property
     def figures(self) -> list[Figure]:
         """Every figure of the page."""
         inside = [f for c in self.chapters for p in c.parts for f in p.section.figures]
@@ -107,9 +102,7 @@ def _page_chapters(records: Sequence[Records], notice: str | None) -> tuple[Chap
         where = list(dict.fromkeys(r.dataset for r in sweep.parts))
         title = f"{labels[0] if len(labels) == 1 else f'{len(labels)} tasks'} — {', '.join(where)}"
         if sweep.thing is not None and figures:
-            title = (
-                f"By {sweep.thing}: {labels[0] if len(labels) == 1 else f'{labels[0]} to {labels[-1]}'} — {', '.join(where)}"
-            )
+            title = f"By {sweep.thing}: {' to '.join(dict.fromkeys((labels[0], labels[-1])))} — {', '.join(where)}"
         found.append(Chapter(title, sweep.thing if figures else None, figures, tables, parts))
     return tuple(found)
 
@@ -134,26 +127,14 @@ def content_of(
     front, aside = first_screen.figures(answered, notice)
     first = tuple(s for c in parts for p in c.parts for s in p.section.first)
     methods, datasets, papers = page_library(rows, described or {}, [r.kind for r in records])
+    opening = _page_opening(answered, parts)
     return Content(
-        title=title,
-        lead=lead,
-        notice=notice,
-        answered=answered,
-        opening=_page_opening(answered, parts),
-        beside=first if answered.scores else _page_opening(answered, parts),
-        attacked=tuple(attacks.summary(rows)),
-        front=front,
-        aside=aside,
-        cards=first_screen.make_cards(answered),
-        chapters=parts,
-        said=statement.group_statements(rows),
-        methods=methods,
+        title=title, lead=lead, notice=notice, answered=answered, opening=opening, beside=first if answered.scores else opening,
+        attacked=tuple(attacks.summary(rows)), front=front, aside=aside, cards=first_screen.make_cards(answered),
+        chapters=parts, said=statement.group_statements(rows), methods=methods, references=papers, made=HowMade((), "", ""),
         datasets=datasets if described is None else tuple(d for d in datasets if d.name in described),
-        references=papers,
-        made=HowMade((), "", ""),
-        columns=page_columns(answered.scores),
-        lines=page_lines(answered.scores),
-    )
+        columns=page_columns(answered.scores), lines=page_lines(answered.scores),
+    )  # fmt: skip
 
 
 def render_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = None) -> str:
@@ -194,6 +175,7 @@ def render(content: Content) -> str:
     inside = [table for chapter in content.chapters for part in chapter.parts for table in part.section.tables]
     text = load_template("page.html").render(
         c=content,
+        price_note=first_screen.explain_prices(content.cards),
         picture=lambda figure: "data:image/webp;base64," + base64.b64encode(plots.for_page(figure)).decode(),
         spec=embed_json,
         sort=lambda value: value if isinstance(value, str) else f"{value:.6g}",

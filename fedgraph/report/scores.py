@@ -12,21 +12,10 @@ from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import attacks
-from fedgraph.report.report_rows import Row, rounded_up
+from fedgraph.report.report_rows import Row, read_phrases, rounded_up
 from fedgraph.worlds.world import World
 
-SHORT = {
-    "average_precision_positive": "average precision",
-    "accuracy": "test accuracy",
-    "auc": "AUC",
-    "ari": "ARI",
-}  # for the head of a column
-METRICS = {
-    "average_precision_positive": "average precision of the class that is looked for",
-    "accuracy": "test accuracy",
-    "auc": "area under the ROC curve of hidden edges",
-    "ari": "adjusted Rand index of the clusters",
-}  # what an answer is about; the first that a row has
+METRICS, SHORT = read_phrases()["metrics"], read_phrases()["short_metrics"]  # what an answer is about; the first that a row has
 
 USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 
@@ -191,26 +180,11 @@ def _score(row: Row, verdict: attacks.Verdict, metric: str) -> Score:
     public = head.facts.public or USUAL[0]
     asked = (head.dataset, metric, head.facts.protocol, head.facts.split, "" if public in USUAL else public)
     return Score(
-        row=row,
-        anchor=row_anchor(row),
-        task=head.task,
-        dataset=head.dataset,
-        method=head.method,
-        variant=head.variant,
-        target=head.epsilon,
-        calibrated_by=head.calibrated_by,
-        delta=head.delta,
-        unit="none" if protection is None else protection.unit.value,
-        trust=trust_of(row),
-        asked=asked,
-        metric=metric,
-        mean=row.mean(metric) if status == "ok" else math.nan,
-        deviation=row.deviation(metric) if len(values) > 1 else None,
-        seeds=len(row.entries),
-        provable=row.provable,
-        published=row.published,
-        measured=row.measured,
-        verdict=verdict,
-        private=bool(head.paths) or math.isinf(row.provable),
-        status=status,
-    )
+        row=row, anchor=row_anchor(row), task=head.task, dataset=head.dataset, method=head.method, variant=head.variant,
+        target=head.epsilon, calibrated_by=head.calibrated_by, delta=head.delta,
+        unit="none" if protection is None else protection.unit.value, trust=trust_of(row), asked=asked,
+        metric=metric, mean=row.mean(metric) if status == "ok" else math.nan,
+        deviation=row.deviation(metric) if len(values) > 1 else None, seeds=len(row.entries),
+        provable=row.provable, published=row.published, measured=row.measured, verdict=verdict,
+        private=bool(head.paths) or math.isinf(row.provable), status=status,
+    )  # fmt: skip

@@ -153,9 +153,7 @@ def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tu
         tables: list[Table] = []
         scores = [s for record in sweep.parts for s in score_rows(group_rows(record.entries))]
         for varied in inside:
-            known = [
-                (varied.places[f"{s.method}/{s.variant}"], s) for s in scores if f"{s.method}/{s.variant}" in varied.places
-            ]
+            known = [(place, s) for s in scores if (place := varied.places.get(f"{s.method}/{s.variant}"))]
             drawn = _drawn(sweep.parts[0].name, varied.thing, [(at, s, line) for (at, line), s in known], True, notice)
             figures += drawn[0]
             tables += drawn[1]
@@ -186,9 +184,8 @@ def _drawn(
                 continue
             budget = "" if target is None else "no privacy" if math.isinf(target) else f"asked for ε = {rounded(target)}"
             title = ", ".join(filter(None, (dataset if several else "", budget)))
-            panels.append(
-                charts.Panel(title, METRICS[own[0][1].metric], lines, (), thing, "even", ("Method", "Whom it trusts"))
-            )
+            heads = ("Method", "Whom it trusts")
+            panels.append(charts.Panel(title, METRICS[own[0][1].metric], lines, (), thing, "even", heads))
             body += [
                 (title, " ".join(filter(None, (line, reading))), trust, {at: answer.format_mean(s, 3) for at, s, _ in drawn})
                 for (line, trust, reading), drawn in _groups(own).items()
@@ -217,17 +214,9 @@ def _lines(own: Sequence[Point]) -> tuple[charts.Series, ...]:
     lines = []
     for key, points in _groups(own).items():
         ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p[0]))
-        lines.append(
-            charts.Series(
-                label=" — ".join(filter(None, key)),
-                x=[at for at, _, _ in ordered],  # type: ignore[arg-type]
-                y=[s.mean for _, s, _ in ordered],
-                error=[s.deviation or 0.0 for _, s, _ in ordered],
-                keys=key[:2],
-                tips=tuple(
-                    f"{first_screen.describe_point(s)}\n{at if isinstance(at, str) else f'{at:g}'}" for at, s, _ in ordered
-                ),
-                joined=not any(isinstance(at, str) for at, _, _ in ordered),
-            )
-        )
+        named = [at if isinstance(at, str) else f"{at:g}" for at, _, _ in ordered]
+        tips = tuple(f"{first_screen.describe_point(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
+        means, spread = [s.mean for _, s, _ in ordered], [s.deviation or 0.0 for _, s, _ in ordered]
+        at, joined = [at for at, _, _ in ordered], not any(isinstance(at, str) for at, _, _ in ordered)
+        lines.append(charts.Series(" — ".join(filter(None, key)), at, means, spread, key[:2], tips, joined))  # type: ignore[arg-type]
     return tuple(lines)

@@ -47,13 +47,8 @@ def build(records: Records, notice: str | None) -> Section:
         sentences.append(phrase(PART, "federated", facts=facts, known=known))
     sentences += _describe_traffic(every)
     sentences += attacks.describe_attacks(rows, records.among)
-    tables = [
-        _accuracies(rows),
-        *tabulate_measures(rows),
-        *_best_edge_level(rows),
-        *_against_papers(rows),
-        _privacy(rows, records.among),
-    ]
+    tables = [_accuracies(rows), *tabulate_measures(rows), *_best_edge_level(rows), *_against_papers(rows)]
+    tables.append(_privacy(rows, records.among))
     grown = _curves(records.name, records.entries, notice)
     figures = (*_figures(records, rows, notice), *grown, *_maps(records, notice))
     return Section(tuple(sentences), tuple(tables), figures)
@@ -67,12 +62,9 @@ def _accuracies(rows: Sequence[Row]) -> Table:
         own = {(r.head.epsilon, r.head.calibrated_by): r for r in rows if (r.name, r.head.world) == (learner, world)}
         body.append((learner, world.trust.title, *(mean_spread(own[b], "accuracy") if b in own else "" for b in budgets)))
     readings = {reading for epsilon, reading in budgets if math.isfinite(epsilon)}
-    header = tuple(
-        f"ε = {rounded(e)}" + (f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets
-    )
-    return Table(
-        "Test accuracy", ("learner", "trust", *header), tuple(body), "ε as targeted; what it means for each row is below."
-    )
+    named = [(rounded(e), f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets]
+    header = ("learner", "trust", *(f"ε = {budget}{reading}" for budget, reading in named))
+    return Table("Test accuracy", header, tuple(body), "ε as targeted; what it means for each row is below.")
 
 
 def _against_papers(rows: Sequence[Row]) -> list[Table]:
@@ -110,9 +102,7 @@ def _best_edge_level(rows: Sequence[Row]) -> list[Table]:
         cells = []
         for among in (here, without):
             best = max(among, key=lambda r: r.mean("accuracy"), default=None)
-            cells += (
-                ["—", "—", "—"] if best is None else [best.name, mean_spread(best, "accuracy"), rounded_up(best.provable, 2)]
-            )
+            cells += [best.name, mean_spread(best, "accuracy"), rounded_up(best.provable, 2)] if best else ["—", "—", "—"]
         body.append((trust.title, rounded(epsilon), *cells))
     if len({r.name for r in kept}) < 2:
         return []
@@ -147,15 +137,10 @@ def _figures(records: Records, rows: Sequence[Row], notice: str | None) -> tuple
         if r.head.world.trust is Trust.CURATOR and math.isinf(r.head.epsilon) and len(_budgets(rows, r)) == 1
     ]
 
-    panels = [
-        charts.Panel(
-            f"{method} · {variant}",
-            "test accuracy",
-            tuple(_lines([r for r in rows if (r.head.method, r.head.variant) == (method, variant)])),
-            tuple(levels),
-        )
-        for method, variant in learners
-    ]
+    panels = []
+    for learner in learners:
+        lines = _lines([r for r in rows if (r.head.method, r.head.variant) == learner])
+        panels.append(charts.Panel(" · ".join(learner), "test accuracy", tuple(lines), tuple(levels)))
     return charts.draw(f"{records.name}-accuracy", phrase(PART, "figure"), panels, notice, shared=True)
 
 
