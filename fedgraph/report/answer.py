@@ -87,13 +87,9 @@ def find_best(
     """
     if asked is None and len({s.asked for s in scores}) > 1:
         raise ValueError("these rows answer several questions (data sets, metrics, protocols): give asked=score.asked")
+    kept = [s for s in scores if s.usable and asked in (None, s.asked) and s.keeps(epsilon)]
     able = [
-        s
-        for s in scores
-        if s.usable
-        and (asked is None or s.asked == asked)
-        and s.keeps(epsilon)
-        and (questions.reads_nothing(s, unit) or (s.private and s.unit == unit and s.trust.rank <= trust.rank))
+        s for s in kept if (s.private and s.unit == unit and s.trust.rank <= trust.rank) or questions.reads_nothing(s, unit)
     ]
     return max(able, key=lambda s: (s.mean, -s.trust.rank, -s.provable), default=None)
 

@@ -57,15 +57,12 @@ def _letter(found: Choices, dataset: str, client: str, beside: Sequence[Choices]
     if client not in found.tested:
         missed = {choices.FOUND: "nothing_found", choices.LINKED: "nothing_linked"}.get(found.metric, "nothing_tested")
         sentences.append(_say(found, missed))
-    return Letter(
-        client=client,
-        title=f"For the owner of {client}",
-        answer=_answer(found, client, finite),
-        sentences=tuple(s for s in sentences if s),
-        header=_header(found, client),
-        rows=tuple(_row(found, client, epsilon, shown) for shown in (found, *beside) for epsilon in found.epsilons),
-        last=_end(found),
-    )
+    words = tuple(choice.words for choice in _columns(found, client))
+    end = () if undecided(found) else ("verdict",)
+    header = ("ε", *words, f"others are right about one {_unit_word(found)}", *end)
+    rows = tuple(_row(found, client, epsilon, shown) for shown in (found, *beside) for epsilon in found.epsilons)
+    title, answer = f"For the owner of {client}", _answer(found, client, finite)
+    return Letter(client, title, answer, tuple(filter(None, sentences)), header, rows, _end(found))
 
 
 def _say(found: Choices, name: str, **values: object) -> str:
@@ -209,16 +206,6 @@ def _columns(found: Choices, client: str) -> list[Choice]:
     """The choices that were measured for this client."""
     run = {key[2] for key in found.values if key[3] == client}
     return [c for c in (ALONE, *choices.ADAPTED, *map(out_of, choices.SEEN), CURATOR) if c in run]
-
-
-def _header(found: Choices, client: str) -> tuple[str, ...]:
-    end = () if undecided(found) else ("verdict",)
-    return (
-        "ε",
-        *(c.words for c in _columns(found, client)),
-        f"others are right about one {_unit_word(found)}",
-        *end,
-    )
 
 
 def _row(found: Choices, client: str, epsilon: float, shown: Choices) -> tuple[str, ...]:

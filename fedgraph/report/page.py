@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 
 import jinja2
 from markupsafe import Markup
@@ -16,7 +15,7 @@ from fedgraph.report.answer import Answer
 from fedgraph.report.columns import Column, Page, TableCell, page_columns, page_lines
 from fedgraph.report.first_screen import Card
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import Row, phrase
+from fedgraph.report.report_rows import Row, phrase, read_asset
 from fedgraph.report.scores import Score, row_anchor
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Records, Section, Table
@@ -174,21 +173,14 @@ def render(content: Content) -> str:
     shown = [table for chapter in content.chapters for table in chapter.tables]
     inside = [table for chapter in content.chapters for part in chapter.parts for table in part.section.tables]
     text = load_template("page.html").render(
-        c=content,
-        price_note=first_screen.explain_prices(content.cards),
+        c=content, price_note=first_screen.explain_prices(content.cards), spec=embed_json, words=word_columns,
         picture=lambda figure: "data:image/webp;base64," + base64.b64encode(plots.for_page(figure)).decode(),
-        spec=embed_json,
         sort=lambda value: value if isinstance(value, str) else f"{value:.6g}",
-        words=word_columns,
         widest=max((len(table.header) for table in (*shown, *inside)), default=0),
-        wide=is_wide,
-        shared_tips=shared_tips,
-        hides_its_order=hides_its_order,
+        wide=is_wide, shared_tips=shared_tips, hides_its_order=hides_its_order,
         kinds={k: list(dict.fromkeys(getattr(s, k) for s, _ in content.lines)) for k in ("dataset", "unit", "trust", "method")},
-        caveats=statement.caveats(content.secret),
-        style=Markup(_read_asset("templates/page.css")),
-        script=Markup(_read_asset("templates/page.js")),
-    )
+        caveats=statement.caveats(content.secret), style=_markup("page.css"), script=_markup("page.js"),
+    )  # fmt: skip
     return re.sub(
         r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)|</p>\s*(?=<p|<ul|<h\d|</?div|</?details)", "", text
     )  # HTML needs none of these
@@ -196,19 +188,14 @@ def render(content: Content) -> str:
 
 def load_template(name: str, escaped: bool = True) -> jinja2.Template:
     """A template of this package, where a name that nobody gave is an error."""
-    environment = jinja2.Environment(
-        autoescape=escaped,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(lambda file: _read_asset(f"templates/{file}")),
-    )
+    loader, strict = jinja2.FunctionLoader(lambda file: read_asset(f"templates/{file}")), jinja2.StrictUndefined
+    environment = jinja2.Environment(autoescape=escaped, undefined=strict, trim_blocks=True, lstrip_blocks=True, loader=loader)
     return environment.get_template(name)
 
 
 def render_owner_pages(content: Content) -> dict[str, str]:
     """File name → page, one for the owner of each client of each task that counts its clients one by one."""
-    template, style = load_template("owner.html"), Markup(_read_asset("templates/page.css"))
+    template, style = load_template("owner.html"), _markup("page.css")
     found: dict[str, str] = {}
     taken: set[str] = set()
     for part in (p for c in content.chapters for p in c.parts):
@@ -231,9 +218,9 @@ def _file(title: str, taken: Collection[str]) -> str:
     return name
 
 
-def _read_asset(name: str) -> str:
-    """A file of this package."""
-    return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
+def _markup(name: str) -> Markup:
+    """A file of ``templates`` as it is."""
+    return Markup(read_asset(f"templates/{name}"))
 
 
 def is_wide(table: Table) -> bool:

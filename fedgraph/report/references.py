@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 
 import yaml
 from pydantic import TypeAdapter
 
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
+from fedgraph.report.report_rows import read_asset
 
 _FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")  # name = {value}; braces inside may nest twice
 
@@ -64,8 +64,7 @@ class Bibliography:
 @cache
 def _known_papers() -> Bibliography:
     """Papers that no method's file names."""
-    text = resources.files("fedgraph.report").joinpath("papers.yaml").read_text(encoding="utf-8")
-    return TypeAdapter(Bibliography).validate_python(yaml.safe_load(text))
+    return TypeAdapter(Bibliography).validate_python(yaml.safe_load(read_asset("papers.yaml")))
 
 
 def papers_of_method(name: str) -> tuple[Reference, ...]:

@@ -177,11 +177,15 @@ def mean_spread(row: Row, metric: str) -> str:
     return f"{row.mean(metric):.3f}{spread}" if found else "—"
 
 
+def read_asset(name: str) -> str:
+    """The text of a file that comes with the report."""
+    return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
+
+
 @cache
 def read_phrases() -> Mapping[str, Mapping[str, str]]:
     """Part → name → text."""
-    written = resources.files("fedgraph.report").joinpath("templates/phrases.yaml").read_text(encoding="utf-8")
-    return dict(yaml.safe_load(written))
+    return dict(yaml.safe_load(read_asset("templates/phrases.yaml")))
 
 
 def phrase(part: str, name: str, /, **values: object) -> str:

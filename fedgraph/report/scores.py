@@ -89,14 +89,9 @@ class Score:
 
     def _repr_html_(self) -> str:
         """In a notebook: what it is, how good, and what it keeps."""
-        shown = {
-            "row": self.name,
-            "trust": self.trust.value,
-            METRICS[self.metric]: f"{self.mean:.3f}" + ("" if self.deviation is None else f" ± {self.deviation:.3f}"),
-            "provable ε": rounded_up(self.provable),
-            "unit": self.unit,
-            "data": self.dataset,
-        }
+        mean = f"{self.mean:.3f}" + ("" if self.deviation is None else f" ± {self.deviation:.3f}")
+        shown = {"row": self.name, "trust": self.trust.value, METRICS[self.metric]: mean}
+        shown |= {"provable ε": rounded_up(self.provable), "unit": self.unit, "data": self.dataset}
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in shown.items())
         return f"<table>{cells}</table>"
 

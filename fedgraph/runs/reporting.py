@@ -158,6 +158,7 @@ def _describe_process(
         began: ``time.time()`` at its start.
         cells: how many the scenario asks for.
     """
+    command, finished = f"{_program()} {shlex.join(sys.argv[1:])}".strip(), time.strftime("%Y-%m-%d %H:%M:%S %z")
     return Environment(
         versions={"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
         platform=f"{platform.system()} {platform.machine()}",
@@ -165,13 +166,7 @@ def _describe_process(
         runtime=runtime,
         seed=seed,
         data=tuple(DataSource(g.name, g.provenance.source, g.provenance.checksums) for g in graphs),
-        made=Making(
-            version=_version("fedgraph-privacy"),
-            commit=_commit(),
-            command=" ".join([_program(), shlex.join(sys.argv[1:])]).strip(),
-            finished=time.strftime("%Y-%m-%d %H:%M:%S %z"),
-            seconds=round(time.time() - began, 1),
-        ),
+        made=Making(_version("fedgraph-privacy"), _commit(), command, finished, round(time.time() - began, 1)),
         cells=cells,
         notice=notice_of(graphs),
     )

@@ -235,17 +235,9 @@ def _of_collection(path: Path, parameters: Mapping[str, object]) -> Data:
             f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {FEWEST_OF_A_CLASS} "
             "graphs or more, since some train and others test"
         )
-    return Data(
-        name="own/graphs",
-        path=path,
-        title=path.resolve().name,
-        found=loaded.provenance.detail,
-        graph=given_graphs.graphs_as_rows(loaded),
-        people=len(loaded.graphs),
-        collection=loaded,
-        owners=loaded.owner is not None,
-        least_class=min(counts),
-    )
+    rows, title, found = given_graphs.graphs_as_rows(loaded), path.resolve().name, loaded.provenance.detail
+    many, owners, least = len(loaded.graphs), loaded.owner is not None, min(counts)
+    return Data("own/graphs", path, title, found, graph=rows, people=many, collection=loaded, owners=owners, least_class=least)
 
 
 def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> Data:

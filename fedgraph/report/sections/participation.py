@@ -45,13 +45,9 @@ def of_choices(
 ) -> Section:
     """Tables of everybody and of each client, a chart, and letters. more: tables after the first. beside: other measures."""
     tables = [_everybody(found), *more, *(_clients(found, e) for e in found.epsilons)]
-    return Section(
-        sentences,
-        tuple(t for t in tables if t.rows),
-        _figure(records.name, found, notice),
-        letters=owner_letters.write_letters(found, records.dataset, beside),
-        first=() if owner_letters.undecided(found) else _first(found, records.label),
-    )
+    letters = owner_letters.write_letters(found, records.dataset, beside)
+    first = () if owner_letters.undecided(found) else _first(found, records.label)
+    return Section(sentences, tuple(t for t in tables if t.rows), _figure(records.name, found, notice), letters, first)
 
 
 def _first(found: Choices, label: str) -> tuple[str, ...]:
