@@ -155,8 +155,10 @@ def validate(model: type[Model], data: object, source: Source, at: Location) -> 
 def _explain(model: type[BaseModel], where: Location, problem: ErrorDetails) -> str:
     key = ".".join(str(p) for p in where)
     if problem["type"] == "extra_forbidden":
-        allowed, now = _keys(model, where[:-1]), _todays_key(model, where)
-        if now:
+        nearest = _nearest(model, where[:-1])
+        allowed = list(nearest.model_fields)
+        earlier = {nearest.says(name).formerly: name for name in allowed} if issubclass(nearest, Settings) else {}
+        if now := earlier.get(str(where[-1])):
             return f"the key {one_line(key)} is called {now!r} now: write {now}: …"
         return f"unknown key {one_line(key)}{plugins.suggest(str(where[-1]), allowed)}; allowed: {', '.join(allowed)}"
     if problem["type"] == "missing" and isinstance(where[-1], int):
@@ -165,7 +167,7 @@ def _explain(model: type[BaseModel], where: Location, problem: ErrorDetails) -> 
         return f"missing key {key!r}; it is needed here"
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] in ("model_type", "model_attributes_type"):
-        message = f"a mapping was expected; allowed keys: {', '.join(_keys(model, where))}"
+        message = f"a mapping was expected; allowed keys: {', '.join(_nearest(model, where).model_fields)}"
     if problem["type"] == "tuple_type":
         message = "a list was expected, such as [one, other]"
     if problem["type"] == "too_long" and problem["ctx"]["field_type"] == "Tuple":
@@ -174,20 +176,8 @@ def _explain(model: type[BaseModel], where: Location, problem: ErrorDetails) -> 
     return f"{key or 'this'}: found {found if len(found) <= SHOWN else found[:SHOWN] + '…'}; {message[0].lower()}{message[1:]}"
 
 
-def _todays_key(model: type[BaseModel], where: Location) -> str | None:
-    """What a key of an earlier version is called now; None for a key that never was."""
-    nearest = _nearest(model, where[:-1])
-    if not issubclass(nearest, Settings):
-        return None
-    return next((name for name in nearest.model_fields if nearest.says(name).formerly == where[-1]), None)
-
-
-def _keys(model: type[BaseModel], where: Location) -> list[str]:
-    """The keys allowed at ``where`` below ``model`` (best effort: the nearest described model)."""
-    return list(_nearest(model, where).model_fields)
-
-
 def _nearest(model: type[BaseModel], where: Location) -> type[BaseModel]:
+    """The described model that holds the keys at ``where``, or the nearest one above."""
     current = model
     for part in where:
         if isinstance(part, int):

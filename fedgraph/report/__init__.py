@@ -11,7 +11,7 @@ from fedgraph.cells.environment import Environment
 from fedgraph.cells.store import FailedCell, write_atomically
 from fedgraph.report import page, result_files
 from fedgraph.report.columns import numbers_of_cells
-from fedgraph.report.report_rows import group_rows
+from fedgraph.report.report_rows import group_rows, phrase
 from fedgraph.report.saved_run import SHORT_RUN, UNFINISHED
 from fedgraph.report.sections.base import Records
 from fedgraph.types import Graph, GraphCollection, describe, describe_size
@@ -45,7 +45,10 @@ def write(
     source = {dataset: g.provenance.source for dataset, g in graphs.items()}
     numbers = [n for r in records for n in numbers_of_cells(name, source.get(r.dataset, "none"), r.entries)]
     lines = result_files.read_columns([*numbers, *result_files.numbers_of_failures(name, source, failed)])
-    short = _shortened(records, environment, len(failed))
+    cells = sum(len(r.entries) for r in records)
+    shortened = [SHORT_RUN] if any(r.short for r in records) else []
+    shortened += [UNFINISHED.format(cells, environment.cells)] if cells + len(failed) < environment.cells else []
+    short = " ".join(shortened) or None  # said first of a run that was shrunk, or is not at its end
     opening = {key: said for key, said in (("notice", notice), ("short", short)) if said}
     _text(out / "results.csv", result_files.as_csv(lines))
     noted = result_files.notes_of_rows([entry for r in records for entry in r.entries])
@@ -63,7 +66,6 @@ def write(
         _text(out / "curves.csv", grown)
 
     described = {dataset: describe(g) for dataset, g in graphs.items()}
-    cells = sum(len(r.entries) for r in records)
     sizes = "; ".join(map(describe_size, graphs.values())) or "No data set is read"
     where = " What was read, and how, stands under Data." if graphs else ""
     lead = f"{sizes}. {cells} result{'' if cells == 1 else 's'}: one for each method, level of trust, ε and seed.{where}"
@@ -82,15 +84,6 @@ def write(
         _text(out / "owners" / file, letter)
     _text(out / "tables.txt", _whole(content, notes))
     _summary(out, content, notes, screen)
-
-
-def _shortened(records: Sequence[Records], environment: Environment, failed: int) -> str | None:
-    """What is said first of a run that was shrunk, or is not at its end."""
-    done = sum(len(r.entries) for r in records)
-    said = [SHORT_RUN] if any(r.short for r in records) else []
-    if done + failed < environment.cells:
-        said.append(UNFINISHED.format(done, environment.cells))
-    return " ".join(said) or None
 
 
 def _made(out: Path, resolved: str, records: Sequence[Records], environment: Environment) -> page.HowMade:
@@ -136,12 +129,9 @@ def count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
 
 def _in_words(count: Mapping[str, float], clients: int) -> str:
     """Rounds, calls, messages, bytes, and which share of the time nobody was at work."""
-    seconds = count["seconds"]
+    seconds, sizes = count["seconds"], {"up": count["bytes_up"] / 1e6, "down": count["bytes_down"] / 1e6}
     rate = f" ({count['calls'] / seconds:,.0f} a second)" if seconds else ""
-    text = (
-        f"{count['rounds']:,} rounds of {count['trainings']:,} trainings, in {count['calls']:,} calls{rate}; "
-        f"{count['messages']:,} messages, {count['bytes_up'] / 1e6:,.1f} MB up, {count['bytes_down'] / 1e6:,.1f} MB down"
-    )
+    text = phrase("page", "traffic", c=count, rate=rate, **sizes)
     if not seconds:
         return text
     idle = [1 - count["clients_busy"] / (clients * seconds), 1 - count["server_busy"] / seconds]

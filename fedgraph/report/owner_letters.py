@@ -81,13 +81,11 @@ def _unit_word(found: Choices) -> str:
 
 def _end(found: Choices) -> tuple[str, ...]:
     """What the numbers rest on: of texts named as an assumption, those that the rows assume."""
-    named = {assumption.value for assumption in Assumption}
-    names = [name for name in read_phrases()["owner_end"] if name not in named or name in found.assumed]
-    links = found.metric == choices.LINKED
-    names = [name for name in names if name not in (("own", "choices") if links else ("linked",))]
-    names = [name for name in names if name != "verdict" or not undecided(found)]
-    one, many = found.called
-    return tuple(phrase("owner_end", name, one=one, many=many, unit=_unit_word(found)) for name in names)
+    absent = {assumption.value for assumption in Assumption} - found.assumed
+    absent |= {"own", "choices"} if found.metric == choices.LINKED else {"linked"}
+    absent |= {"verdict"} if undecided(found) else set()
+    words = {"one": found.called[0], "many": found.called[1], "unit": _unit_word(found)}
+    return tuple(phrase("owner_end", name, **words) for name in read_phrases()["owner_end"] if name not in absent)
 
 
 def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
@@ -123,11 +121,10 @@ def _about(found: Choices, dataset: str, client: str, base: float | None) -> str
         said.append(_say(found, "about_found", alerts=100 * (found.alerts or 0)))
         if found.reachable.get(client, 1.0) < 0.995:
             said.append(_say(found, "about_reachable", reachable=_hundred(found.reachable[client])))
-    elif found.metric == choices.LINKED:
-        said.append(_say(found, "about_linked", tested=found.tested_once(client)))
     else:
-        said.append(_say(found, "about_right", tested=found.tested_once(client)))
-        if client in found.usual:
+        linked = found.metric == choices.LINKED
+        said.append(_say(found, "about_linked" if linked else "about_right", tested=found.tested_once(client)))
+        if client in found.usual and not linked:
             said.append(_say(found, "about_usual", usual=_hundred(found.usual[client])))
     least = 0.0 if base is None else 100 * found.chance(client, base)
     return " ".join([*said, *([f"Differences below {math.ceil(least)} may be chance."] if least > 1 else [])])
@@ -220,7 +217,9 @@ def _row(found: Choices, client: str, epsilon: float, shown: Choices) -> tuple[s
     told = "—" if price is None else choices.in_hundred(price, found.delta)
     if shown is not found:
         return (f"{rounded(epsilon)}, {choices.BESIDE[shown.metric]}", *cells, "", *(() if undecided(found) else ("",)))
-    return (rounded(epsilon), *cells, told, *(() if undecided(found) else (_verdict(found, client, epsilon),)))
+    gain = joining_gain(found, client, epsilon)
+    verdict = "—" if gain is None else "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"
+    return (rounded(epsilon), *cells, told, *(() if undecided(found) else (verdict,)))
 
 
 def _within(shown: Choices, client: str, value: float) -> str:
@@ -233,10 +232,3 @@ def _within(shown: Choices, client: str, value: float) -> str:
 def undecided(found: Choices) -> bool:
     """Whether nobody is advised: the run was shrunk, or repeated too seldom."""
     return found.short or found.seeds < choices.FEWEST_SEEDS
-
-
-def _verdict(found: Choices, client: str, epsilon: float) -> str:
-    gain = joining_gain(found, client, epsilon)
-    if gain is None:
-        return "—"
-    return "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"

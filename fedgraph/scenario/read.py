@@ -159,20 +159,17 @@ def _validated(source: Source, data: dict[str, object]) -> Ready:
     own = [d.model_copy(update={"path": _beside(source, d.path)}) for d in scenario.datasets if d.enabled]
     scenario = scenario.model_copy(update={"datasets": own, "budget": _beside(source, scenario.budget)})
     if scenario.budget is not None and (scenario.seed != "secret" or len(own) != 1):
-        raise source.error(
-            ("budget",),
-            f"budget needs seed: secret (found {scenario.seed}) and one data set (found {len(own)}): noise that can be "
-            "computed again protects nobody, and a budget is of the people of one data set",
-        )
+        needs = f"budget needs seed: secret (found {scenario.seed}) and one data set (found {len(own)})"
+        why = "noise that can be computed again protects nobody, and a budget is of the people of one data set"
+        raise source.error(("budget",), f"{needs}: {why}")
     names = [d.label or d.name for d in scenario.datasets]
     tasks = tuple(_task(source, index, task, names, list(dict.fromkeys(every))) for index, task in enumerate(scenario.tasks))
     _require_apart(source, "tasks", "tasks are labelled", [t.label for t in tasks])
     resolved = scenario.model_dump(mode="json")
-    resolved["tasks"] = [
-        {"task": t.kind, "label": t.label, **({"datasets": list(t.datasets)} if t.datasets else {})}
-        | t.params.model_dump(mode="json")
-        for t in tasks
-    ]
+    resolved["tasks"] = []
+    for t in tasks:
+        only = {"datasets": list(t.datasets)} if t.datasets else {}
+        resolved["tasks"].append({"task": t.kind, "label": t.label} | only | t.params.model_dump(mode="json"))
     resolved.pop("quick")
     return Ready(scenario, tasks, resolved, source)
 
@@ -189,9 +186,8 @@ def _require_apart(source: Source, key: str, words: str, labels: Sequence[str]) 
             raise source.error((key, index), f"two {words} {label!r}; give each its own 'label'")
         for other in labels[:index]:
             if file_name(label).casefold() == file_name(other).casefold():
-                raise source.error(
-                    (key, index), f"the labels {other!r} and {label!r} give files one name, {file_name(label)!r}; change one"
-                )
+                both = f"the labels {other!r} and {label!r} give files one name"
+                raise source.error((key, index), f"{both}, {file_name(label)!r}; change one")
 
 
 def _beside(source: Source, given: Path | None) -> Path | None:
@@ -277,10 +273,8 @@ def _require_known_data(source: Source, at: Location, params: Settings, every: S
         if isinstance(value, dict) and type(params).says(field).per_dataset:
             for name in value:
                 if name not in every:
-                    hint = plugins.suggest(name, list(every))
-                    raise source.error(
-                        (*at, field, name), f"{field}: unknown data set {one_line(name)}{hint}; allowed: {', '.join(every)}"
-                    )
+                    unknown = f"unknown data set {one_line(name)}{plugins.suggest(name, list(every))}"
+                    raise source.error((*at, field, name), f"{field}: {unknown}; allowed: {', '.join(every)}")
 
 
 def _plugin(source: Source, at: Location, package: str, name: object) -> types.ModuleType:

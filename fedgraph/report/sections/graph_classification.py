@@ -72,12 +72,10 @@ def _printed_spreads(rows: Sequence[Row]) -> list[str]:
     if size is None:
         return []
     found = []
-    for printed in printed_numbers.ALL:
-        if printed.dataset != dataset or printed.metric != "accuracy":
-            continue
-        chance = math.sqrt(printed.value * (1 - printed.value) / size)
-        if printed.spread and printed.spread < 0.8 * chance:
-            found.append(f"{printed.value:.4f} ± {printed.spread:.4f} (chance: {chance:.4f})")
+    for p in (p for p in printed_numbers.ALL if (p.dataset, p.metric) == (dataset, "accuracy")):
+        chance = math.sqrt(p.value * (1 - p.value) / size)
+        if p.spread and p.spread < 0.8 * chance:
+            found.append(f"{p.value:.4f} ± {p.spread:.4f} (chance: {chance:.4f})")
     return [phrase(PART, "spreads", size=size, found="; ".join(found))] if found else []
 
 
@@ -97,18 +95,14 @@ def _judge(rows: Sequence[Row]) -> str:
 
 def _useful(rows: Sequence[Row], size: Row) -> str:
     """The smallest ε tried at which an encoder is above graph size by two standard errors of the paired difference."""
-    level = _by_seed(size)
-    for row in sorted((r for r in rows if _facts(r).bayes_balanced is not None), key=lambda r: r.head.epsilon):
-        own = _by_seed(row)
-        gaps = [own[s] - level[s] for s in own if s in level]
+    level = {e.seed: e.metrics["accuracy"] for e in size.entries}
+    able = sorted((r for r in rows if _facts(r).bayes_balanced is not None), key=lambda r: r.head.epsilon)
+    for row in able:
+        gaps = [e.metrics["accuracy"] - level[e.seed] for e in row.entries if e.seed in level]
         if len(gaps) > 1 and (mean := statistics.fmean(gaps)) > 2 * statistics.stdev(gaps) / math.sqrt(len(gaps)):
             return phrase(PART, "useful", name=_name(row), at=rounded(row.head.epsilon), mean=mean)
-    tried = max((r.head.epsilon for r in rows if _facts(r).bayes_balanced is not None), default=math.nan)
+    tried = able[-1].head.epsilon if able else math.nan
     return phrase(PART, "untested" if len(level) < 2 else "useless", tried=rounded(tried))
-
-
-def _by_seed(row: Row) -> dict[int, float]:
-    return {e.seed: e.metrics["accuracy"] for e in row.entries}
 
 
 def _name(row: Row) -> str:
