@@ -91,9 +91,7 @@ class CellStore:
         """Write artefacts first, then the JSON that makes the cell exist; both atomically, with a checksum."""
         text = to_json(entry_of(cell, outcome, seconds))
         if outcome.artefacts:
-            buffer = io.BytesIO()
-            np.savez_compressed(buffer, allow_pickle=False, **outcome.artefacts)
-            write_atomically(self._file(cell, _ARTEFACTS), buffer.getvalue())
+            write_atomically(self._file(cell, _ARTEFACTS), _compressed(outcome.artefacts))
         whole = {**text, _CHECKSUM: self._checksum(text, cell)}
         content = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
         write_atomically(self._file(cell, WHOLE), gzip.compress(content, mtime=0))
@@ -158,14 +156,15 @@ class PairStore:
         """One more part."""
         with self._locked():
             number = 1 + max((int(f.name.split(".")[1]) for f in self._files(name) if f != self._whole(name)), default=-1)
-            self._write(self.folder / f"{name}.{number}.npz", columns)
+            write_atomically(self.folder / f"{name}.{number}.npz", _compressed(columns))
 
     def close(self, name: str) -> str:
         """Join the parts into one table; its file, as seen from the run's folder."""
         with self._locked():
             parts = self._files(name)
             if parts != [self._whole(name)] and (found := self._load(name)):
-                self._write(self._whole(name), _in_order({k: np.concatenate([part[k] for part in found]) for k in found[0]}))
+                joined = {k: np.concatenate([part[k] for part in found]) for k in found[0]}
+                write_atomically(self._whole(name), _compressed(_in_order(joined)))
                 for file in parts:
                     if file != self._whole(name):
                         file.unlink(missing_ok=True)
@@ -189,11 +188,11 @@ class PairStore:
         numbered = sorted(self.folder.glob(f"{name}.*.npz"), key=lambda f: int(f.name.split(".")[1]))
         return [f for f in (self._whole(name), *numbered) if f.exists()]
 
-    @staticmethod
-    def _write(file: Path, columns: dict[str, np.ndarray]) -> None:
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **columns)
-        write_atomically(file, buffer.getvalue())
+
+def _compressed(arrays: dict[str, np.ndarray]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
 
 
 def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -260,9 +259,8 @@ def require_place(folder: Path, resume: bool) -> None:
     if resume and not mark.exists():
         raise ScenarioError(f"--resume {folder}: there is no run to resume here (no cells/{MARK})")
     if not resume and mark.exists():
-        raise ScenarioError(
-            f"--out {folder}: a run is already there; continue it with --resume {folder}, or choose another folder"
-        )
+        goes_on = f"continue it with --resume {folder}, or choose another folder"
+        raise ScenarioError(f"--out {folder}: a run is already there; {goes_on}")
 
 
 def claim_run_folder(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
@@ -274,10 +272,8 @@ def claim_run_folder(folder: Path, scenario_text: str, comparable: str, resume: 
     mark = folder / "cells" / MARK
     digest = hashlib.sha256(comparable.encode()).hexdigest()
     if resume and mark.read_text(encoding="utf-8", errors="replace").strip() != digest:
-        raise ScenarioError(
-            f"--resume {folder}: that run was made with another scenario (see {folder / 'scenario.yaml'}) or on "
-            "other data; give the same file, --set options and data, or start a new --out"
-        )
+        why = f"that run was made with another scenario (see {folder / 'scenario.yaml'}) or on other data"
+        raise ScenarioError(f"--resume {folder}: {why}; give the same file, --set options and data, or start a new --out")
     try:
         (folder / "cells").mkdir(parents=True, exist_ok=True)
     except OSError as error:

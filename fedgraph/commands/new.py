@@ -107,17 +107,9 @@ def run(options: argparse.Namespace) -> int:
         parameters |= {"labels": False} if options.federation else {}
         parameters |= {"labels": ""} if graph and folder.is_dir() and not many and not (folder / "labels.csv").exists() else {}
     parameters |= {"owner": options.owner} if options.owner else {}
-    wanted = wishes.Wanted(
-        data=wishes.data_of(graph, options.federation, parameters, options.task),
-        task=options.task,
-        unit=unit,
-        trust=tuple(map(trust_called, trust)),
-        epsilons=wishes.budgets(budgets),
-        clients=options.clients,
-        name=options.name,
-        asked=asked,
-        parameters=parameters,
-    )
+    data, trusted = wishes.data_of(graph, options.federation, parameters, options.task), tuple(map(trust_called, trust))
+    given = (wishes.budgets(budgets), options.clients, options.name, asked, parameters)
+    wanted = wishes.Wanted(data, unit, trusted, *given, task=options.task)
     out = options.out or Path(f"{wanted.title}.yaml")
     require_free(out, options.force)
     if not options.no_probe:

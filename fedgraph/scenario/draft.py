@@ -18,7 +18,7 @@ import yaml
 from fedgraph import plugins
 from fedgraph.methods.base import Draft, kinds
 from fedgraph.privacy.trust import Trust
-from fedgraph.scenario.wanted import MANY_PEOPLE, PROTOCOLS, WHOLE, Data, Wanted, delta_for
+from fedgraph.scenario.wanted import MANY_PEOPLE, WHOLE, Wanted, delta_for
 
 SCHEMA = "fedgraph.schema.json"
 _COMMENT_AT = 52  # column at which a short row's comment begins
@@ -29,32 +29,26 @@ FOLDS = 5
 _USUAL_SHARE, TESTED = 0.8, 110  # what trains; and how many labelled ones at least are left to test, which takes 100
 _QUICK_CEILING = 50_000  # people; of more, the row without privacy takes most of --quick: 86 s for 200,000 (2026-11)
 
+_SHORT = "; what the data give without privacy is left out, for it takes most of the time here"
+
 Rows = Sequence[tuple[str, Draft]]  # method, row
 
 
 def draft_yaml(wanted: Wanted, folder: Path) -> str:
     """The YAML, commented. folder: where it will lie; the data's path is written relative to it."""
     data, many = wanted.data, wanted.data.collection is not None
-    datasets: list[tuple[str, Mapping[str, object]]] = [
-        (wanted.title, {**wanted.parameters, "rows": True} if many else wanted.parameters)
-    ]
-    datasets += [(f"{wanted.title}{WHOLE}", wanted.parameters)] if many else []
+    datasets = [(wanted.title, {**wanted.parameters, **({"rows": True} if many else {})})]
+    datasets += [(f"{wanted.title}{WHOLE}", {**wanted.parameters})] if many else []
     writer = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     writer.filters["line"] = _as_line
     template = writer.from_string(resources.files("fedgraph.scenario").joinpath("draft.yaml.j2").read_text(encoding="utf-8"))
     people = _protected(wanted)
     why = f"δ: that the guarantee fails for any of all {people:,} has a chance of 1 in 10 at most"
-    return template.render(
-        wanted=wanted,
-        data=data,
-        schema=SCHEMA,
-        protocols=PROTOCOLS,
-        datasets=datasets,
-        path=data.path and os.path.relpath(data.path.resolve(), folder.resolve()),
-        finder=", algorithm: leiden" if data.people >= MANY_PEOPLE else "",
-        delta=f"delta: {delta_for(people):.0e}                 # {why}",
-        **(_federation(wanted) if data.federation and not wanted.links else _one_graph_or_many(wanted)),
-    )
+    told = _federation(wanted) if data.federation and not wanted.links else _one_graph_or_many(wanted)
+    told["path"] = data.path and os.path.relpath(data.path.resolve(), folder.resolve())
+    told["finder"] = ", algorithm: leiden" if data.people >= MANY_PEOPLE else ""
+    told["delta"] = f"delta: {delta_for(people):.0e}                 # {why}"
+    return template.render(told, wanted=wanted, data=data, schema=SCHEMA, datasets=datasets)
 
 
 def _protected(wanted: Wanted) -> int:
@@ -98,40 +92,30 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
     brief = [(n, d) for n, d in rows if many or not (d.spare or (short and d.compared))]
     quick = [(_entry(n, d, trust[0], len(d.cheaper), data.federation) | dict(d.quick), d.comment) for n, d in brief]
     finite = [e for e in wanted.epsilons if math.isfinite(e)]
+    labelled = 0 if data.graph is None or data.split else int((data.graph.labels >= 0).sum())
+    share = None  # that trains, where the usual four fifths would leave too few to test, and another leaves enough
+    if labelled >= 2 * TESTED and (1 - _USUAL_SHARE) * labelled < TESTED:
+        share = math.floor(20 * (1 - TESTED / labelled)) / 20
     return {
         "trust": trust,
         "budgets": _numbers(sorted(wanted.epsilons, key=math.isinf) if many else wanted.epsilons),
         "quick_budgets": _numbers([max(finite, default=math.inf)]),
         "rows": _as_yaml([(_entry(n, d, trust[0], size.cheaper, data.federation), d.comment) for n, d in rows]),
         "quick_rows": _as_yaml(quick, 4),
-        "quick_without": "; what the data give without privacy is left out, for it takes most of the time here"
-        if short
-        else "",
+        "quick_without": _SHORT if short else "",
         "tasks": range((3 if size.spare else 2) if many else 1),
-        "train_fraction": _train_fraction(data),
+        "train_fraction": share,
         "dealt": "natural" if data.owners or data.federation else f"uniform, clients: {wanted.clients or 10}",
         "whole": f"{wanted.title}{WHOLE}",
-        "folds": max(2, min(FOLDS, data.least_class)),
-        "most": COMPARED[size.cheaper],
-        "least": COMPARED[-1],
-    }
-
-
-def _train_fraction(data: Data) -> float | None:
-    """The share that trains where the usual four fifths would leave too few to test; None where they do, or nothing helps."""
-    labelled = 0 if data.graph is None or data.split else int((data.graph.labels >= 0).sum())
-    if labelled < 2 * TESTED or (1 - _USUAL_SHARE) * labelled >= TESTED:
-        return None
-    return math.floor(20 * (1 - TESTED / labelled)) / 20
+        "folds": max(2, min(FOLDS, data.least_class)), "most": COMPARED[size.cheaper], "least": COMPARED[-1],
+    }  # fmt: skip
 
 
 def _federation(wanted: Wanted) -> dict[str, Any]:
     """Its short form has one budget and no privacy, one level of trust, one client left out, few steps."""
     data, edge = wanted.data, wanted.unit == "edge"
-    kept = sorted(wanted.trust, key=lambda t: t is Trust.CURATOR)[
-        : wanted.size.trust
-    ]  # joining is what a federation asks about
-    trust = [t for t in wanted.trust if t in kept]
+    kept = sorted(wanted.trust, key=lambda t: t is Trust.CURATOR)  # joining is what a federation asks about
+    trust = [t for t in wanted.trust if t in kept[: wanted.size.trust]]
     joined = [t for t in trust if t is not Trust.CURATOR]
     choices = ["alone", *(["federated"] if joined else []), *(["curator"] if Trust.CURATOR in trust else [])]
     choices += ["personalised"] if joined else []

@@ -25,12 +25,6 @@ MANY_PEOPLE = 20_000  # from here on Leiden finds the communities that are dealt
 LARGEST_DELTA = 1e-4  # of a draft, however few the people are
 WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")
-PROTOCOLS = {
-    "asking": "everybody is private; who asks gives its own row and ties, and only it sees its answer",
-    "inductive": "who asks is public with its ties: only the people one learns from are private",
-    "links": "people and attributes are public: only who is tied to whom is private",
-    "transductive": "people, attributes and training labels are public: only who is tied to whom is private",
-}
 
 
 def delta_for(people: int) -> float:
