@@ -32,7 +32,7 @@ from fedgraph.types import Graph, Subgraph
 
 
 class HopSettings(Settings):
-    """Settings of every such method."""
+    """Settings that every method of noisy hops at edge level has."""
 
     relation: Literal["edge-undirected", "edge-directed"] = Field("edge-undirected", description="neighbouring relation")
     hops: int = Field(2, ge=0, description="aggregations K")
@@ -48,7 +48,12 @@ P = TypeVar("P", bound=HopSettings)
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """attributes: every node's public features and labels. new_nodes: predictions are for the nodes of a public graph."""
+    """What the plan made of public facts.
+
+    Attributes:
+        attributes: every node's public features and labels.
+        new_nodes: predictions are for the nodes of a public graph, and not for those that were trained on.
+    """
 
     attributes: Graph
     new_nodes: bool
@@ -56,7 +61,12 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Whose sums a client makes: CSR [n_i, n_i] over its own rows, or [n_i, num_nodes] where cut edges are shared."""
+    """Whose sums a client makes.
+
+    Attributes:
+        adjacency: CSR [n_i, n_i] over its own rows, or [n_i, num_nodes] where cut edges are shared.
+        nodes: int64 [n_i], global ids of its rows.
+    """
 
     adjacency: sp.csr_array
     nodes: np.ndarray
@@ -64,7 +74,12 @@ class Work:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HopMemory:
-    """Of the server. sent: the rows that were broadcast for each hop, float32 [n, h]. sums: the noisy sums that came back."""
+    """What the server of every such method remembers.
+
+    Attributes:
+        sent: the rows that were broadcast for each hop, float32 [n, h].
+        sums: the noisy sums that came back, [n, h] each.
+    """
 
     sent: tuple[np.ndarray, ...]
     sums: tuple[np.ndarray, ...] = ()
@@ -72,6 +87,13 @@ class HopMemory:
 
 def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[P, Made]:
     """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``).
+
+    Args:
+        method: its name.
+        params: its settings.
+        facts: public facts.
+        budget: what all hops together may spend.
+        notes: sentences for the report.
 
     Raises:
         ScenarioError: features or labels are not public, or a directed edge is shared by two clients.
@@ -115,6 +137,11 @@ def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, 
 
 
 def prepare(plan: Plan[HopSettings, Made], subgraph: Subgraph) -> Work:
+    """The client's edges, with those that lead to other clients where it knows them.
+
+    Raises:
+        DataError: an undirected graph is not simple.
+    """
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
         require_simple(adjacency)
@@ -143,9 +170,18 @@ def received_hops(plan: Plan[HopSettings, Made], inbox: Inbox) -> np.ndarray:
 
 
 def evidence(plan: Plan[HopSettings, Made], state: State[HopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
-    """For each pair [m, 2] the log-likelihood ratio of all released sums, with the edge against without, times the variance.
+    """What all released sums say of each pair: the log-likelihood ratio of the edge against no edge, times the variance.
 
     Given the rows that were sent, a sum is Gaussian around that of the known neighbours, or around that plus the other's row.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: all that is known, without the pairs in question.
+        pairs: int64 [m, 2], global ids.
+
+    Returns:
+        float64 [m].
     """
     ends = [pairs] if plan.params.protects is Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
     ratios = np.zeros(len(pairs))
