@@ -44,11 +44,7 @@ from fedgraph.privacy.sensitivity import ClippedSum, kernel_name, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@inproceedings{abadi2016deep,
-  title = {Deep Learning with Differential Privacy},
-  author = {Abadi, Martin and Chu, Andy and Goodfellow, Ian and McMahan, H. Brendan and
-    Mironov, Ilya and Talwar, Kunal and Zhang, Li},
-  booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2016}}"""
+REFERENCE = base.bibtex("abadi2016deep")
 
 MOST_HEARD = 4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
 _SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right

@@ -46,13 +46,7 @@ from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@article{warner1965randomized,
-  title = {Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias},
-  author = {Warner, Stanley L.}, journal = {Journal of the American Statistical Association}, volume = {60}, year = {1965}}
-@inproceedings{kearns2014mechanism,
-  title = {Mechanism Design in Large Games: Incentives and Privacy},
-  author = {Kearns, Michael and Pai, Mallesh and Roth, Aaron and Ullman, Jonathan},
-  booktitle = {Innovations in Theoretical Computer Science}, year = {2014}}"""
+REFERENCE = base.bibtex("warner1965randomized", "kearns2014mechanism")
 
 MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on a public graph, × mean doubt
 
