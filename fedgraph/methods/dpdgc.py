@@ -76,7 +76,12 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """attributes: every node's public features and labels. layout: of the network on adjacency rows."""
+    """What the plan made of public facts.
+
+    Attributes:
+        attributes: every node's public features and labels.
+        layout: of the network on adjacency rows.
+    """
 
     attributes: Graph
     layout: Layout
@@ -84,7 +89,13 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's adjacency rows over all nodes, at unit length; their labels; whose they are."""
+    """A client's rows.
+
+    Attributes:
+        x: its adjacency rows over all nodes, [n_i, n], at unit length.
+        labels: int64 [n_i], −1 where unknown.
+        nodes: int64 [n_i], whose rows they are.
+    """
 
     x: FeatureMatrix
     labels: torch.Tensor
@@ -93,8 +104,13 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server. seed: of the classifier. descended: how far the private network is. released: [n, c], noisy
-    probabilities as they came; scores: [n, c]; None until they are there.
+    """What the server remembers.
+
+    Attributes:
+        seed: of the classifier.
+        descended: how far the private network is.
+        released: float [n, c], noisy probabilities as they came; None until then.
+        scores: float [n, c], of the classifier; None until it is trained.
     """
 
     seed: int
@@ -107,7 +123,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """T gradients and one release of rows, priced at 4C and 2."""
+    """T gradients and one release of rows, priced at 4C and 2.
+
+    Raises:
+        ScenarioError: features or labels are not public, or clients share edges.
+    """
     attributes = base.require_attributes("dpdgc", facts)
     if facts.membership.cut_edges_shared:
         raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
@@ -154,6 +174,7 @@ def _notes(params: Params, noised: tuple[tuple[Mechanism, Event], ...], budget: 
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The first parameters; with ``steps: 0`` the classifier is trained at once, on public rows alone."""
     descended = descent_of(plan.params).start(plan.made.layout.start(rng))
     memory = Memory(int(rng.integers(2**63)), descended)
     if not plan.params.steps:
@@ -162,6 +183,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's rows; labels are those that are public."""
     own, labels = subgraph.graph.adjacency.tocoo(), plan.made.attributes.labels[subgraph.nodes]
     there = (np.ones(own.nnz, np.float32), (own.coords[0], subgraph.nodes[own.coords[1]]))
     rows = sp.csr_array(there, shape=(subgraph.nodes.size, plan.facts.sizes.num_nodes))
@@ -202,7 +224,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def _learnt(plan: Planned, memory: Memory) -> np.ndarray:
-    """[n, c], of a classifier on public rows and, where they help on public labels, the released ones."""
+    """float [n, c], of a classifier on public rows and, where they help on public labels, the released ones."""
     p, labels, classes = plan.params, plan.made.attributes.labels, plan.facts.sizes.num_classes
     encoder = public.Encoder("classes", p.hidden, p.folds, public.Fitting(p.epochs, 0.01, 5e-4))
     inputs = [public.encode_nodes(plan.made.attributes, encoder).own]
@@ -219,10 +241,18 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """For each pair [m, 2] the log-likelihood ratio of the released rows of both ends, the edge there against not, times s².
+    """For each pair the log-likelihood ratio of the released rows of both ends, the edge there against not, times s².
 
-    graph: what is known, without the pairs; other pairs in question are left out. Gradients are not read. None where nothing
-    was released.
+    Other pairs in question are left out. Gradients are not read.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: what is known, without the pairs.
+        pairs: int64 [m, 2], global ids.
+
+    Returns:
+        float64 [m]; None where nothing was released.
     """
     if state.memory.released is None:
         return None

@@ -79,8 +79,13 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """public: float32 [n, w], hop 0. split: columns of features. key: of the public coins and the random pairs. std: of the
-    noise in the whole sum that teaches the decoder.
+    """What the plan made of public facts.
+
+    Attributes:
+        public: float32 [n, w], hop 0.
+        split: how many of its columns are features; the others are random signs.
+        key: of the public coins and the random pairs.
+        std: standard deviation of the noise in the whole sum that teaches the decoder; 0: none.
     """
 
     public: np.ndarray
@@ -91,9 +96,13 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's edges. adjacency: CSR of those that are summed over, [n_i, n_i], or [n_i, num_nodes] with those that leave it.
+    """A client's edges.
 
-    supervision: int64 [m, 2], global ids of those that supervise. shares: float64 [m], how much of each this client counts.
+    Attributes:
+        adjacency: CSR of those that are summed over, [n_i, n_i], or [n_i, num_nodes] with those that leave it.
+        supervision: int64 [m, 2], global ids of those that supervise.
+        shares: float64 [m], how much of each this client counts.
+        nodes: int64 [n_i], global ids of its nodes.
     """
 
     adjacency: sp.csr_array
@@ -104,7 +113,12 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """direction: float64 [d], of the discriminant, once it is there. learnt: where DP-SGD is, once it began."""
+    """What the server remembers.
+
+    Attributes:
+        direction: float64 [d], of the discriminant, once it is there.
+        learnt: where DP-SGD is, once it began.
+    """
 
     direction: np.ndarray | None = None
     learnt: pair_scorer.Learnt | None = None
@@ -115,7 +129,12 @@ Priced: TypeAlias = tuple[Mechanism, Event]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Every hop and the discriminant, priced."""
+    """Every hop, and the sum or the steps that teach the decoder, priced.
+
+    Raises:
+        ScenarioError: there are no public features, nothing is left to read without hops, or clients share edges while
+            ``decoder: steps`` follows a hop.
+    """
     attributes = facts.public.attributes
     if attributes is None:
         raise ScenarioError("link_hops needs public features: use it in task: link_prediction")
@@ -148,7 +167,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tuple[Priced, Priced, int]:
-    """(of a hop, of the sum that teaches the decoder, clients that must finish); of shared edges events price one end."""
+    """The noise of both kinds of release; of shared edges events price one end.
+
+    Returns:
+        (of a hop, of the sum or step that teaches the decoder, clients that must finish).
+    """
     if not budget.private:
         return base.NO_NOISE, base.NO_NOISE, 1
     whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
@@ -177,9 +200,13 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's edges by the public coins of their pairs; of an edge to another client's node it counts one half.
+    """The client's edges by the public coins of their pairs.
 
-    Steps draw such an edge at one client alone, which has the node of the smaller id.
+    Of an edge to another client's node a sum counts one half. Steps draw such an edge at one client alone, which has the node
+    of the smaller id.
+
+    Raises:
+        DataError: the graph is not simple.
     """
     require_simple(subgraph.graph.adjacency)
     nodes, own = subgraph.nodes, links.edges_of(subgraph.graph.adjacency)
@@ -211,7 +238,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
 
 def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.Streams) -> np.ndarray:
-    """[1 + p], of the supervision edges that are drawn in this step."""
+    """float [1 + p], of the supervision edges that are drawn in this step."""
     drawn = poisson_mask(len(work.supervision), plan.params.sampling_rate, streams.generator("batch"))
     return pair_scorer.clipped_gradient_sum(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
 
@@ -223,7 +250,10 @@ def _read(plan: Planned, model: base.Model) -> np.ndarray:
 
 
 def _supervised(plan: Planned, work: Work, model: base.Model, streams: base.Streams) -> np.ndarray:
-    """[m, 1 + d]: a 1 and what released rows say, of each supervision edge, times the share of it that the client counts."""
+    """float64 [m, 1 + d]: of each supervision edge a 1 and what released rows say, times the share that the client counts.
+
+    ``streams`` is not read.
+    """
     known = _known(plan, model, work.supervision)
     return np.concatenate([np.ones((len(known), 1)), known], axis=1) * work.shares[:, None]
 
@@ -243,7 +273,11 @@ def _random(plan: Planned) -> np.ndarray:
 
 
 def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[Memory]:
-    """All rows so far; of a sum how random pairs look in them, of steps the scorer, once all ``hops`` are there."""
+    """The state after ``hops`` hops.
+
+    It broadcasts all rows so far: for ``decoder: sum`` with how random pairs look in them, for ``decoder: steps`` with the
+    scorer, once all hops are there.
+    """
     if plan.params.decoder == "sum":
         scale = links.Scale.of_random(_blocks(plan, rows).known_of(_random(plan)))
         return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())

@@ -63,7 +63,13 @@ class Params(CapSettings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """caps: how much of each neighbour a hop hears. basis: public directions [d, k] of features, or None. stages: 0 … K."""
+    """What the plan made of public facts.
+
+    Attributes:
+        caps: how much of each neighbour a hop hears.
+        basis: public directions [d, k] of features, or None.
+        stages: the networks 0 … K.
+    """
 
     caps: Caps
     basis: np.ndarray | None
@@ -72,7 +78,12 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server. seed: of the first parameters of every stage. descended: how far the stage in training is."""
+    """What the server remembers.
+
+    Attributes:
+        seed: of the first parameters of every stage.
+        descended: how far the stage in training is.
+    """
 
     seed: int
     descended: Descended
@@ -82,7 +93,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Noise multipliers of gradients and hops, and every release."""
+    """Noise multipliers of gradients and hops, and every release.
+
+    Raises:
+        ScenarioError: there is no public graph to answer for.
+    """
     steps = params.steps
     return plan_capped_hops(
         "progap_node",
@@ -98,6 +113,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _name(stage: int) -> str:
+    """Names a stage, its gradients and its parameters."""
     return f"stage {stage}"
 
 
@@ -149,8 +165,21 @@ def _noisy_hop(
     stage: int,
     shown: dict[str, Released] | None,
 ) -> DenseMatrix:
-    """x_stage with the noise of the round that released it, from the cache where it is there. shown: takes what is released,
-    for an attack that reads all that is priced (``Watch.opened``).
+    """x_stage with the noise of the round that released it, from the cache where it is there.
+
+    Args:
+        plan: of the run.
+        work: of the client.
+        model: what was broadcast in this round.
+        xs: rows that the earlier stages read: [n, d], and one hop for each of them.
+        round_: this round.
+        streams: of the client in this round.
+        desk: of the client in this round.
+        stage: the first that reads the hop, 1 or more.
+        shown: takes what is released, for an attack that reads all that is priced (``Watch.opened``).
+
+    Returns:
+        Rows [n, h] at unit length.
     """
     key, first = hop_key(streams, *(model[_name(s)] for s in range(stage))), stage * plan.params.steps
     if key not in work.hops or round_ == first:
@@ -199,8 +228,18 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all readable messages say, as in ``gap_node``: those of stage 0, whose rows are
-    known, and of later stages where noisy hops are shown (``Watch.opened``). None where nothing was kept or nodes are replaced.
+    """For each unit (node, −1, label) what all readable messages say, as in ``gap_node``.
+
+    Read are the messages of stage 0, whose rows are known, and of later stages where noisy hops are shown (``Watch.opened``).
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: all nodes, with every canary as in version 1.
+        units: int64 [m, 3].
+
+    Returns:
+        float64 [m]; None where nothing was kept or nodes are replaced.
     """
     if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
         return None

@@ -49,7 +49,12 @@ REFERENCE = base.bibtex("zhang2024dpar", "fountoulakis2019variational")
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's graph with the features as the learner sees them, and its rows once they are chosen."""
+    """What a client prepares.
+
+    Attributes:
+        graph: of the client, with the features as the learner sees them.
+        memo: its rows, once they are chosen.
+    """
 
     graph: Graph
     memo: dict[str, AggregatedRows] = field(default_factory=dict)
@@ -57,7 +62,13 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server, where a round is one step: Adam's moment estimates [num_parameters] and how many steps it took."""
+    """What the server remembers, where a round is one step.
+
+    Attributes:
+        first: Adam's first moment estimate, float32 [num_parameters].
+        second: Adam's second moment estimate, float32 [num_parameters].
+        steps: how many it took.
+    """
 
     first: np.ndarray
     second: np.ndarray
@@ -71,7 +82,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Everything from public counts and the budget."""
+    """Everything from public counts and the budget.
+
+    Raises:
+        ScenarioError: the settings do not fit the sizes of the clients (``sizes.sizes``).
+    """
     private = budget.private and params.variant != "none"
     sizes = planned.sizes(params, facts, budget)
     relation = Relation(params.relation)
@@ -114,8 +129,9 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """Choose neighbours in round 0; in every round walk ``local_steps`` noisy gradients from the broadcast model.
 
-    Sends the last noisy gradient where a round is one step, else the parameters it led to, weighted by the
-    client's public share of the nodes.
+    Returns:
+        The last noisy gradient where a round is one step of several clients; else the parameters that the walk led to, times
+        the client's public share of the nodes.
     """
     params, sizes = plan.params, plan.made.sizes
     rows = _rows(plan, work, round_, streams, desk)
@@ -170,10 +186,19 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """What the messages hold beyond known rows, along each canary's own gradient, at the batches' rate.
+    """For each unit (node, −1, label) what the messages hold beyond known rows, along the canary's own gradient.
 
-    Who names whom is secret, so every node is taken for a row of its own, which all but the few sources are. None where the
-    rounds were not kept, nodes are replaced, or nothing is clipped.
+    Who names whom is secret, so every node is taken for a row of its own, which all but the few sources are. Of each row the
+    share is taken off that the rate of the batches says.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: all nodes, with every canary as in version 1.
+        units: int64 [m, 3].
+
+    Returns:
+        float64 [m]; None where the rounds were not kept, nodes are replaced, or nothing is clipped.
     """
     params, clipped = plan.params, plan.params.variant != "none"
     if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT or not clipped:

@@ -53,7 +53,12 @@ ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's training rows, ready for the learner."""
+    """What a client prepares.
+
+    Attributes:
+        x: its rows as the learner sees them.
+        labels: int64 [n], −1 where unknown.
+    """
 
     x: FeatureMatrix
     labels: torch.Tensor
@@ -123,8 +128,11 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] class probabilities. On a public graph they spread over its edges and among nodes with like features; where the
-    test nodes are private, each row is answered from itself alone."""
+    """float [n, c] class probabilities.
+
+    On a public test graph they spread over its edges and among nodes with like features. Where the test nodes are private, each
+    row is answered from itself alone.
+    """
     params, basis = plan.params, plan.made.basis
     scores = logits(plan.made.layout, state.memory.average, _inputs(plan, graph))
     if plan.made.pairs is not None:
@@ -148,17 +156,19 @@ def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """What every round's messages say of each unit, where the viewer sees them (``evidence``)."""
+    """What every round's messages say of each unit, where the viewer sees them (``evidence.evidence_of_rounds``)."""
     return evidence_of_rounds(plan, state, graph, units, partial(_inputs, plan))
 
 
 def _total_mu(budget: base.Budget) -> float:
+    """μ of the whole budget, under the reading that calibrates; ∞ without noise."""
     if budget.calibrated_by == "published" and budget.private:
         return gaussian.moments_mu(budget.epsilon, budget.delta)
     return 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) if budget.private else math.inf
 
 
 def _inputs(plan: Planned, graph: Graph) -> FeatureMatrix:
+    """The rows of ``graph`` as the learner sees them."""
     basis, pairs = plan.made.basis, plan.made.pairs
     if basis is None:
         return FeatureMatrix(unit_rows(graph.features))

@@ -30,9 +30,17 @@ def reads_rounds(plan: Plan[Params, Made]) -> bool:
 def evidence_of_rounds(
     plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray, inputs: Callable[[Graph], FeatureMatrix]
 ) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say; None where the viewer sees the model alone, or nodes are replaced.
+    """For each unit (node, −1, label) what all rounds say.
 
-    graph: all nodes, with every canary as in version 1. inputs: a graph's rows as the learner sees them.
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: all nodes, with every canary as in version 1.
+        units: int64 [m, 3].
+        inputs: a graph's rows as the learner sees them.
+
+    Returns:
+        float64 [m]; None where the viewer sees the model alone, or nodes are replaced.
     """
     made = plan.made
     if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
@@ -54,7 +62,11 @@ def evidence_of_rounds(
 
 @dataclass(frozen=True, eq=False)
 class GradientSums:
-    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``offers.GradientReader``)."""
+    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``offers.GradientReader``).
+
+    Attributes:
+        plan: of the run.
+    """
 
     plan: Plan[Params, Made]
 
@@ -64,9 +76,11 @@ class GradientSums:
         return self.plan.made.pairs is None
 
     def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """float64 [p], the noisy sum as it was sent."""
         return np.asarray(sent["gradient"], dtype=np.float64) if "gradient" in sent else None
 
     def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first weights, and the way from public directions back to words."""
         basis, (inputs, outputs) = self.plan.made.basis, self.plan.made.layout.shapes[0]
         back = np.eye(self.plan.facts.sizes.num_features) if basis is None else np.asarray(basis, dtype=np.float64).T
         return gradient[: inputs * outputs].reshape(inputs, outputs).T, back

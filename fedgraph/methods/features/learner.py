@@ -62,8 +62,17 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """layout: of the parameters. basis: public directions of words; pairs: of pairs of words; curvature: the inverse public
-    curvature; each None where it is not used. clip, steps, learning_rate, likeness: resolved settings.
+    """What the plan made of public facts. Views and curvature are None where they are not used.
+
+    Attributes:
+        layout: of the parameters.
+        basis: public directions of words, [d, k].
+        pairs: public directions of pairs of words.
+        curvature: the inverse public curvature.
+        clip: norm to which each node's gradient is clipped, resolved.
+        steps: gradient steps, resolved.
+        learning_rate: resolved.
+        likeness: log-odds of look-alikes, resolved.
     """
 
     layout: Layout
@@ -78,9 +87,12 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server: the velocity of the descent and the average of its last iterates, float32 [num_parameters] each.
+    """What the server remembers.
 
-    count: iterates in the average; 0 before the first of them, when it is the latest iterate. Aborted rounds give none.
+    Attributes:
+        velocity: of the descent, float32 [num_parameters].
+        average: of the last iterates, float32 [num_parameters].
+        count: iterates in the average; 0 before the first of them, when it is the latest iterate. Aborted rounds give none.
     """
 
     velocity: np.ndarray
@@ -89,7 +101,13 @@ class Memory:
 
 
 def update_signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
-    """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
+    """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice.
+
+    Args:
+        facts: public facts.
+        mu: μ of the whole budget; ∞ without noise.
+        relation: the neighbouring relation.
+    """
     _, min_clients = gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.cohort
     return (
@@ -100,7 +118,14 @@ def update_signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
 
 
 def learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
-    """Layout, public views (``basis`` of words, ``pairs``), curvature, clip, steps and learning rate; None where not used."""
+    """Layout, public views, curvature, clip, steps and learning rate.
+
+    Args:
+        params: settings; what is ``auto`` follows ``strength``.
+        facts: public facts.
+        strength: s, from ``update_signal``.
+        private: whether noise is added.
+    """
     public = facts.public.graph if params.projection != "none" else None
     logistic = params.model == "logistic"
     basis, pairs = _views(params, public, facts.num_train, strength, private, params.curvature and logistic)
@@ -137,7 +162,16 @@ def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothi
 def _views(
     params: Params, public: Graph | None, nodes: int, strength: float, private: bool, newton: bool
 ) -> tuple[np.ndarray | None, Pairs | None]:
-    """(basis, pairs). Without noise and without pairs ``auto`` projects on nothing."""
+    """(basis, pairs), None where they are not used. Without noise and without pairs ``auto`` projects on nothing.
+
+    Args:
+        params: settings.
+        public: the public graph, or None.
+        nodes: how many train.
+        strength: s.
+        private: whether noise is added.
+        newton: whether steps are preconditioned by curvature.
+    """
     if public is None:
         return None, None
     rarity = params.rarity if params.rarity != "auto" else 0.75 if counts_words(public) else 0.0

@@ -53,7 +53,15 @@ MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's rows, labels (int64, −1 where unknown), answers it will give (−2 for nodes that only ask) and graph."""
+    """What a client prepares.
+
+    Attributes:
+        x: its rows, at unit length.
+        labels: int64 [n], −1 where unknown.
+        said: int64 [n], the answers that its nodes will give: their labels, or −2 for nodes that only ask.
+        nodes: int64 [n], their global ids.
+        adjacency: CSR [n, n], its edges.
+    """
 
     x: FeatureMatrix
     labels: torch.Tensor
@@ -64,8 +72,14 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server: the descent; meetings, noisy, float64; answers, [num_nodes, c], 1 where a class was named; None before
-    they came. hop: whether labels are answered."""
+    """What the server remembers.
+
+    Attributes:
+        descent: where it is.
+        meetings: float64, as released; None before they came.
+        answers: [num_nodes, c], 1 where a class was named; None before they came.
+        hop: whether labels are answered.
+    """
 
     descent: Descended
     meetings: np.ndarray | None = None
@@ -77,7 +91,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone."""
+    """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone.
+
+    Raises:
+        ScenarioError: the settings leave nothing to release or no budget for the gradients.
+    """
     parts = split(params, facts, budget)
     made = Made(
         Layout((facts.sizes.num_features, facts.sizes.num_classes), bias_scale=0.1), parts, int(parts.choice is not None)
@@ -158,7 +176,11 @@ def _answers(plan: Planned, inbox: base.Inbox) -> np.ndarray:
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] class probabilities. Nodes that ask: own row and the answers of own neighbours. A public graph: spread over it."""
+    """float [n, c] class probabilities.
+
+    Nodes that ask: from their own row and the answers of their own neighbours. A public graph: they spread over it. Else each
+    row by itself.
+    """
     memory, facts = state.memory, plan.facts
     if not plan.params.rows and memory.answers is not None:
         return np.asarray(softmax(graph.adjacency @ _of_all(memory.answers, graph), axis=1))
@@ -199,7 +221,12 @@ def _answering(plan: Planned) -> Answering:
 
 
 def how_classes_meet(plan: Planned, memory: Memory) -> Reading:
-    """How classes meet, as was measured; all of it post-processing."""
+    """How classes meet, as was measured; all of it is post-processing.
+
+    Args:
+        plan: of the run, in which meetings are released.
+        memory: of the server; without meetings, zeros are read in their place.
+    """
     facts, noise = plan.facts, next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
     std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
     counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, plan.made.parts.by_class)
@@ -211,7 +238,17 @@ def _descent(plan: Planned, training: Training) -> Descent:
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """Per unit (node, label in version 0, label in version 1): what its answer says, 1 or −1 where it is one of them."""
+    """Per unit what its node's answer says: 1 or −1 where it names one of the two labels.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: not read.
+        units: int64 [m, ≥ 3]: node, label in version 0, label in version 1.
+
+    Returns:
+        float64 [m]; None where no label was answered.
+    """
     if state.memory.answers is None:
         return None
     named, (node, before, after) = state.memory.answers, units[:, :3].T

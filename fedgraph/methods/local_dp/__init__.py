@@ -60,9 +60,13 @@ REFERENCE = base.bibtex("jin2022gromov", "sajadmanesh2021locally")
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server. embeddings: per client the latest one, as received or made unbiased; None where none came. kept: float32
-    [copies, num_parameters], the model every ``keep_every`` rounds (all clients were sent them). where: per client that has
-    trained in clear, where its parameters are, int64. velocity: of protected updates, float32 [num_parameters], else None.
+    """What the server remembers.
+
+    Attributes:
+        embeddings: per client the latest one, as received or made unbiased; None where none came.
+        kept: float32 [copies, num_parameters], the model every ``keep_every`` rounds (all clients were sent them).
+        where: per client that has trained in clear, where its parameters are, int64.
+        velocity: of protected updates, float32 [num_parameters]; else None.
     """
 
     embeddings: tuple[np.ndarray | None, ...]
@@ -72,7 +76,13 @@ class Memory:
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """What the updates release, and per client an encoded embedding in each of its retrieval rounds."""
+    """What the updates release, and per client an encoded embedding in each of its retrieval rounds.
+
+    Raises:
+        ScenarioError: public nodes are asked for that are not there, one vector per graph is asked for where clients hold
+            several graphs, or a client's own ε is above the row's.
+        PrivacyError: sums of updates would hide nobody.
+    """
     table = _attendance(params, facts)
     net, projection = _network(params, facts)
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
@@ -127,7 +137,13 @@ def _sent(
     pooled: Pooled | None,
     table: updates.Attendance,
 ) -> tuple[list[PlannedRelease], list[list[float]]]:
-    """Per client, the planned release of its embedding, and its graphs' pure ε. A client's own ε scales its encoding's."""
+    """What each client hands in.
+
+    A client's own ε scales its encoding's.
+
+    Returns:
+        (per client, the planned release of its embedding; per client and graph, its pure ε).
+    """
     sent, graph_epsilons = [], []
     share = encoding.epsilon / budget.epsilon if budget.private else 1.0
     for client, graphs in enumerate(sizes):
@@ -140,6 +156,7 @@ def _sent(
 
 
 def _attendance(params: Params, facts: base.PublicFacts) -> updates.Attendance:
+    """Who takes part in which round; nobody trains where no update leaves a client."""
     if params.training in ("public", "none"):
         return updates.untrained(facts.sizes.num_clients, params.dropout, params.attendance_seed)
     return updates.draw(
@@ -153,7 +170,14 @@ def _attendance(params: Params, facts: base.PublicFacts) -> updates.Attendance:
 
 
 def _network(params: Params, facts: base.PublicFacts) -> tuple[small_graphs.Network, np.ndarray | None]:
-    """The shared model, and the public projection [d, k] of the features before it (None: as they are)."""
+    """The shared model, and the projection before it.
+
+    Returns:
+        (network, public projection [d, k] of the features; None: they are read as they are).
+
+    Raises:
+        ScenarioError: as ``plan``.
+    """
     if params.training == "public" and facts.public.graph is None:
         raise ScenarioError("training: public needs labelled public nodes: write public_share in the task")
     if facts.sizes.graphs and params.release != "rows":
@@ -175,8 +199,19 @@ def _releases(
     budget: base.Budget,
     made: tuple[small_graphs.Network, int | None, updates.Attendance, updates.Unit, updates.Shares],
 ) -> tuple[Encoding, Pooled | None]:
-    """What the embedding path sends. A unit's budget is divided among all the embeddings that it enters; under ``fedavg`` each
-    graph's own release has the whole of it, as in the paper.
+    """What the embedding path sends.
+
+    A unit's budget is divided among all the embeddings that it enters. Under ``fedavg`` each graph's own release has the whole
+    of it, as in the paper.
+
+    Args:
+        params: settings.
+        facts: public facts.
+        budget: of a row.
+        made: (network, promised degree, who takes part, unit, how the budget is divided).
+
+    Returns:
+        (how rows are encoded, how one vector of a graph is sent; None where rows are).
     """
     net, promised, table, unit, given = made
     width = small_graphs.embedding_width(net, params.embedding)
@@ -256,7 +291,17 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def answers(plan: Planned, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
-    """[graphs, c] scores that a shared model gives several graphs in clear, whose nodes follow one another in ``graph``."""
+    """The scores that a shared model gives several graphs in clear.
+
+    Args:
+        plan: of the run.
+        parameters: float32 [num_parameters], of the shared model.
+        graph: the graphs, whose nodes follow one another.
+        sizes: nodes of each of them.
+
+    Returns:
+        float [graphs, c].
+    """
     return small_graphs.graph_scores(plan.made.network, parameters, graph, sizes)
 
 

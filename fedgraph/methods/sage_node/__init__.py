@@ -39,7 +39,12 @@ REFERENCE = base.bibtex("daigavane2021node", "wu2022linkteller")
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's rows: aggregated features (one layer; an array under the log cap) or subgraphs (two layers), and labels."""
+    """What a client prepares.
+
+    Attributes:
+        rows: aggregated features (one layer; an array under the log cap) or subgraphs (two layers).
+        labels: int64 [n], −1 where unknown.
+    """
 
     rows: FeatureMatrix | subgraphs.Roots | np.ndarray
     labels: torch.Tensor
@@ -49,7 +54,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
+    """One noise multiplier for all steps; each client's event is priced for its own number of rows.
+
+    Raises:
+        ScenarioError: there is no public graph to answer for.
+    """
     base.require_test_graph("sage_node", facts)
     capped = caps_from_settings(params, facts, budget)
     mechanism, free = base.NO_NOISE
@@ -76,7 +85,11 @@ def _kernel(params: Params, capped: Caps) -> Callable[..., np.ndarray]:
 def _noise(
     params: Params, facts: base.PublicFacts, budget: base.Budget, capped: Caps
 ) -> tuple[Mechanism, list[Event], float | None, int]:
-    """(mechanism, each client's event, published ε, clients that must finish)."""
+    """The noise of every step.
+
+    Returns:
+        (mechanism, each client's event, published ε or None, clients that must finish).
+    """
     stage, sizes = capped.stage, facts.sizes.clients
     if capped.kind == "log":
         multiplier = calibrate.gaussian_multiplier(params.steps, budget.epsilon, budget.delta)
@@ -100,6 +113,11 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's rows.
+
+    Raises:
+        DataError: under ``cap: limit``, a node has more neighbours than the platform allows.
+    """
     graph = subgraph.graph
     adjacency = plan.made.caps.neighbourhoods(graph.adjacency, subgraph.nodes, held=True)
     return Work(_rows(plan, graph, adjacency), torch.tensor(graph.labels, device=device()))
@@ -156,12 +174,22 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say; None where nothing was kept, or nodes are replaced.
+    """For each unit (node, −1, label) what all rounds say.
 
     A canary without edges touches its own row only, so ⟨clip(∇ⱼ), message − Σ wₖ clip(∇ₖ)⟩ summed over rounds is the
     log-likelihood ratio of zero-out times s², for a canary alone. Rows of others are known (the strongest attacker). Half of
     each canary's row is taken off, as its coin is unknown; ``seen.Coins`` takes off what canaries have along one another. The
     proof prices more than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows``).
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: all nodes, with every canary as in version 1.
+        units: int64 [m, 3].
+
+    Returns:
+        float64 [m]; None where nothing was kept, nodes are replaced, the network has two layers, or sums over several clients are
+        not under the log cap.
     """
     network = plan.made.network
     if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT or not isinstance(network, Layout):
