@@ -33,11 +33,19 @@ FEDERATED = (Viewer.SERVER_SECURE_AGGREGATION, Viewer.SERVER, Viewer.ACTIVE_SERV
 
 @dataclass(frozen=True)
 class PlannedSum:
-    """One path.
+    """The numbers of one path.
 
-    kind: ``gaussian``, or ``answers`` (randomised by each record). clip: the norm of one unit's contribution, where the bound
-    has one. sensitivity: Δ₂ under the relation; of answers their ε. share: standard deviation of one client's noise, which is
-    ``steps`` steps. largest: the norm that no client's value exceeds. dimension: entries. first, rounds: when.
+    Attributes:
+        kind: ``gaussian``, or ``answers`` (randomised by each record).
+        bound: what bounds one client's value, by the name of its class.
+        clip: the norm of one unit's contribution, where the bound has one.
+        sensitivity: Δ₂ under the relation; of answers their ε.
+        share: standard deviation of one client's noise, in data units.
+        steps: the share is so many steps.
+        largest: the norm that no client's value exceeds.
+        dimension: entries of one value.
+        first: the first round.
+        rounds: how many follow one another.
     """
 
     kind: str
@@ -56,7 +64,25 @@ class PlannedSum:
 class Manifest:
     """What is deployed: protection and ε of the row, who takes part, and per path the numbers of its release.
 
-    cohorts: the clients of each round; empty where all of them answer in every round.
+    Attributes:
+        framework: ``flower`` or ``nvflare``.
+        row: names of the run, the row, its method, data and trust.
+        protection: unit, relation, viewer and assumptions.
+        delta: δ.
+        epsilon: of all that is deployed.
+        clients: how many there are.
+        least_survivors: answers that a round needs.
+        colluders: clients that may tell the server their noise.
+        masked: sums are hidden behind masks.
+        rounds: how many there are.
+        releases: path → its numbers.
+        ledger_sha256: of the ledger of the row.
+        plan_sha256: of the file of the plan.
+        cohorts: the clients of each round; empty where all of them answer in every round.
+        sampling: who is asked, in words.
+        weights: of each client's message in a sum.
+        number_format: how numbers travel, in words.
+        fedgraph_export: version of this format.
     """
 
     framework: str
@@ -80,7 +106,7 @@ class Manifest:
 
 
 def shared_training(plan: Plan) -> Plan:
-    """Where clients train a model together and then each hand in something of their own, the training alone; else the plan.
+    """The training alone, where clients train a model together and then each hand in something of their own; else the plan.
 
     So is DP-FedAvg deployed: nothing but sums of clipped updates leaves a client, and what is paid is the path of the model.
     """
@@ -101,7 +127,11 @@ def shared_training(plan: Plan) -> Plan:
 
 
 def require_deployable(plan: Plan) -> None:
-    """``ScenarioError`` that says why a row of this plan cannot be deployed."""
+    """Refuse a plan that cannot be deployed.
+
+    Raises:
+        ScenarioError: with the reason.
+    """
     facts, guarantee = plan.facts, plan.guarantee
     if facts.viewer not in FEDERATED:
         why = f"its viewer is {facts.viewer.value}: one party computes it, so nobody is a client; export a row of trust: sums"
@@ -138,6 +168,7 @@ def _refusal(release: PlannedRelease) -> str:
 
 
 def _span(release: PlannedRelease) -> range:
+    """The rounds of a release if they follow one another, from the first on."""
     return range(release.rounds[0], release.rounds[0] + len(release.rounds)) if release.rounds else range(0)
 
 
@@ -153,12 +184,20 @@ def _largest(bound: Bound) -> float:
 
 
 def planned_sums(plan: Plan, dimensions: Mapping[str, int]) -> dict[str, PlannedSum]:
-    """Per path, the numbers of its release. dimensions: entries of one value, per path."""
+    """Per path, the numbers of its release.
+
+    Args:
+        plan: that is deployed.
+        dimensions: path → entries of one value.
+    """
     return {r.path: _planned_sum(r, dimensions[r.path], num_honest(plan)) for r in plan.schedule.releases}
 
 
 def num_honest(plan: Plan) -> int:
-    """How many clients' noise hides one unit in what the viewer sees: all but the colluders'; one where messages are seen."""
+    """How many clients' noise hides one unit in what the viewer sees.
+
+    It is all but the colluders'; one where messages are seen.
+    """
     secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
     return plan.schedule.min_clients - plan.facts.colluders if secure else 1
 
