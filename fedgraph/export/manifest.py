@@ -119,9 +119,11 @@ def shared_training(plan: Plan) -> Plan:
     rounds, least = range(own[0].rounds[-1] + 1), dict(plan.sums.paths).get(MODEL)
     protection, facts = plan.guarantee.protection, plan.facts
     if least is not None:
-        seen, summed = Viewer.SERVER_SECURE_AGGREGATION, (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
+        seen = Viewer.SERVER_SECURE_AGGREGATION
+        summed = (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
         others = (a for a in protection.assumptions if a is not Assumption.UPDATES_SUMMED)
-        protection, facts = replace(protection, viewer=seen, assumptions=(*others, *summed)), replace(facts, viewer=seen)
+        protection = replace(protection, viewer=seen, assumptions=(*others, *summed))
+        facts = replace(facts, viewer=seen)
     schedule = Schedule(len(rounds), (replace(largest, client=None, rounds=rounds),), least or 1)
     return replace(plan, facts=facts, guarantee=replace(plan.guarantee, protection=protection), schedule=schedule, sums=Sums())
 

@@ -210,7 +210,8 @@ def _write_files(found: Deployable, framework: str, folder: Path) -> None:
 def _make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manifest:
     """The numbers of the row."""
     plan, head = found.plan, found.row.head
-    secure, clients = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, plan.facts.sizes.num_clients
+    secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
+    clients = plan.facts.sizes.num_clients
     asked = f"{len(found.cohorts[0])} of {clients} clients, by public coins," if found.cohorts else "every client"
     named = {"run": found.run.title, "row": row_anchor(found.row), "method": head.method, "variant": head.variant}
     whole = math.isclose(found.epsilon, head.epsilon_provable)

@@ -173,7 +173,9 @@ def _run_client(client: int, held: Held, job: Job, model: Model, round_: int, bo
     def streams_of(which: int) -> Streams:
         return Streams(job.root, client_path(job.stream, client, which), job.fingerprint)
 
-    method, streams, scale = kinds.method(job.plan.method), streams_of(round_), 1.0
+    method = kinds.method(job.plan.method)
+    streams = streams_of(round_)
+    scale = 1.0
     try:
         kept = _kept(_workspaces, job.key)
         if client not in kept:

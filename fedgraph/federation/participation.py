@@ -95,7 +95,9 @@ class Participation(Settings):
 
     @model_validator(mode="after")
     def _consistent(self) -> Participation:
-        own, waits, masked = dict(self), self.mode == "synchronous", self.secure_aggregation == "masks"
+        own = dict(self)
+        waits = self.mode == "synchronous"
+        masked = self.secure_aggregation == "masks"
         # a run's own copy of its scenario writes every default
         given = [key for key, field in type(self).model_fields.items() if own[key] != field.default]
         alone = ", ".join(key for key in ("buffer", "concurrency") if key in given)
@@ -237,7 +239,9 @@ def _drawn(
         (bool [clients], who is asked; bool [clients], who of them answers in time; float64 [clients], seconds of computing).
     """
     rng = seeds.generator(root, "participation", *path, round_)
-    order, coins, drops = rng.permutation(num_clients), rng.random(num_clients), rng.random(num_clients)
+    order = rng.permutation(num_clients)
+    coins = rng.random(num_clients)
+    drops = rng.random(num_clients)
     times = settings.compute_s * np.exp(settings.spread * rng.standard_normal(num_clients))
     chosen = coins < settings.share
     if settings.sample != "poisson":
@@ -264,7 +268,10 @@ def buffered_attendance(
     own = rng.standard_normal(num_clients)
     waiting = deque(rng.permutation(num_clients).tolist())
     versions = np.full((rounds, num_clients), -1)
-    computed, asked, now, began = np.zeros(rounds), 0, 0.0, 0.0
+    computed = np.zeros(rounds)
+    asked = 0
+    now = 0.0
+    began = 0.0
     busy: list[tuple[float, int, int]] = []
     for step in range(rounds):
         buffer: list[int] = []

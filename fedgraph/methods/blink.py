@@ -134,7 +134,9 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             f"blink looks at all pairs of {max(facts.sizes.clients)} nodes and needs about {needed:.3g} GB (memory_gb: "
             f"{params.memory_gb:g}); use method: gap_edge, which does not, or raise memory_gb"
         )
-    split, relation, several = _split(params, budget), Relation.EDGE_UNDIRECTED, facts.sizes.num_clients > 1
+    split = _split(params, budget)
+    relation = Relation.EDGE_UNDIRECTED
+    several = facts.sizes.num_clients > 1
     assumed = (
         *base.ATTRIBUTES_PUBLIC,
         *base.setting_assumptions(replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED), relation),
@@ -215,7 +217,9 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
     if links == "none":
         return state
     members, n = plan.facts.membership.nodes, plan.facts.sizes.num_nodes
-    parts, guessed, degrees = [], [], np.zeros(n)
+    parts = []
+    guessed = []
+    degrees = np.zeros(n)
     for place, nodes in enumerate(members):
         said = np.concatenate([inbox.each[f"answers {number}"][place] for number in range(split.answers)])
         ends = np.concatenate([said, said[:, ::-1]])
@@ -242,7 +246,8 @@ def _placed(parts: list[sp.csr_array], members: tuple[np.ndarray, ...], num_node
     Returns:
         CSR [n, n].
     """
-    joint, order = sp.csr_array(sp.block_diag(parts, format="csr")), np.empty(num_nodes, dtype=np.int64)
+    joint = sp.csr_array(sp.block_diag(parts, format="csr"))
+    order = np.empty(num_nodes, dtype=np.int64)
     order[np.concatenate(members)] = np.arange(num_nodes)
     return sp.csr_array(joint[order][:, order])
 

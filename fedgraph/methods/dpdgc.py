@@ -26,6 +26,7 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
+from scipy.special import softmax
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
@@ -35,15 +36,15 @@ from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.optimisers.descents import Descended
-from fedgraph.learning.propagation.aggregation import placed
 from fedgraph.methods import base
+from fedgraph.methods.base import noisy_hops
 from fedgraph.methods.base.node_caps import descent_of
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, kernel_name, sensitivity_l2
-from fedgraph.privacy.units import Relation, Unit, Viewer
+from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("chien2023differentially")
@@ -198,24 +199,20 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
     def rows() -> np.ndarray:
         found = _probabilities(logits(plan.made.layout, model["parameters"], work.x))
-        secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-        return placed([found], [work.nodes], plan.facts.sizes.num_nodes) if secure else found
+        return noisy_hops.sent_rows(plan, work.nodes, found)
 
     return {"rows": desk.release("rows", rows)}
 
 
 def _probabilities(scores: np.ndarray) -> np.ndarray:
-    shifted = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(scores.astype(np.float64), axis=1))
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """One step; the averaged parameters before the last round; then the classifier."""
     memory, steps = state.memory, plan.params.steps
     if inbox.round == steps:
-        parts = inbox.each.get("rows")
-        rows = placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums["rows"]
-        memory = replace(memory, released=rows)
+        memory = replace(memory, released=noisy_hops.received_hops(plan, inbox, "rows"))
         return base.State(state.model, replace(memory, scores=_learnt(plan, memory)))
     labelled = np.float32((plan.made.attributes.labels >= 0).sum())
     after = descent_of(plan.params).step(memory.descended, inbox.sums["gradient"] / labelled, inbox.round)

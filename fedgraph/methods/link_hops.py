@@ -36,8 +36,9 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links, pair_scorer
 from fedgraph.learning.optimisers.descents import poisson_mask
-from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut
+from fedgraph.learning.propagation.aggregation import require_simple, unit_length, with_cut
 from fedgraph.methods import base
+from fedgraph.methods.base import noisy_hops
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -45,7 +46,7 @@ from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, 
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.sensitivity import Bound, EdgeClippedSum, EdgeRows, kernel_name
-from fedgraph.privacy.units import Relation, Unit, Viewer
+from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Subgraph
 
 REFERENCE = base.bibtex("sajadmanesh2023gap", "huang2025relational")
@@ -177,7 +178,9 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
     whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     share = params.supervision_share if params.hops else 1.0
     of_hop = whole * math.sqrt(params.hops / (1 - share)) if params.hops else math.inf
-    of_last, change, ends = whole / math.sqrt(share), CLIP, math.sqrt(2) if facts.membership.cut_edges_shared else 1.0
+    of_last = whole / math.sqrt(share)
+    change = CLIP
+    ends = math.sqrt(2) if facts.membership.cut_edges_shared else 1.0
     hop_event, last_event = Gaussian(ends * of_hop), cast(Event, Gaussian(ends * of_last))
     if params.decoder == "steps":
 
@@ -226,15 +229,11 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """One noisy hop over the client's edges (behind secure aggregation: on the rows of all nodes), or what teaches."""
     if round_ >= plan.params.hops:
-        teach = _supervised if plan.params.decoder == "sum" else _gradient
-        return {"supervision": desk.release("supervision", lambda: teach(plan, work, model, streams))}
-
-    def aggregate() -> np.ndarray:
-        rows, whole = model["rows"][:, -plan.made.public.shape[1] :], plan.facts.sizes.num_nodes
-        sums = hop(work.adjacency, rows if work.adjacency.shape[1] == whole else rows[work.nodes])
-        return placed([sums], [work.nodes], whole) if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else sums
-
-    return {"aggregate": desk.release("aggregate", aggregate)}
+        if plan.params.decoder == "sum":
+            return {"supervision": desk.release("supervision", lambda: _supervised(plan, work, model))}
+        return {"supervision": desk.release("supervision", lambda: _gradient(plan, work, model, streams))}
+    rows = model["rows"][:, -plan.made.public.shape[1] :]
+    return {"aggregate": desk.release("aggregate", lambda: noisy_hops.client_hop(plan, work.adjacency, work.nodes, rows))}
 
 
 def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.Streams) -> np.ndarray:
@@ -249,11 +248,8 @@ def _read(plan: Planned, model: base.Model) -> np.ndarray:
     return np.concatenate([unit_length(rows) for rows in hops], axis=1) / np.float32(math.sqrt(len(hops)))
 
 
-def _supervised(plan: Planned, work: Work, model: base.Model, streams: base.Streams) -> np.ndarray:
-    """float64 [m, 1 + d]: of each supervision edge a 1 and what released rows say, times the share that the client counts.
-
-    ``streams`` is not read.
-    """
+def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
+    """float64 [m, 1 + d]: of each supervision edge a 1 and what released rows say, times the share that the client counts."""
     known = _known(plan, model, work.supervision)
     return np.concatenate([np.ones((len(known), 1)), known], axis=1) * work.shares[:, None]
 
@@ -294,8 +290,7 @@ def _learner(plan: Planned) -> pair_scorer.Learner:
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Keep the noisy hop and broadcast it; then find the discriminant, or take one step with the scorer."""
     if inbox.round < plan.params.hops:
-        parts = inbox.each.get("aggregate")
-        sums = placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums["aggregate"]
+        sums = noisy_hops.received_hops(plan, inbox)
         rows = np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32)
         return _broadcast(plan, rows, inbox.round + 1)
     each, before = inbox.each.get("supervision"), state.memory.learnt

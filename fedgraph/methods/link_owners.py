@@ -129,7 +129,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         multiplier = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
         change = bound.sensitivity_l2(owned) * (_holders(facts) if entity else 1.0)
         std, min_clients = base.gradient_std(multiplier, change, facts)
-        noise, whole = (GaussianNoise(std), Gaussian(multiplier)), std * math.sqrt(facts.sizes.num_clients)
+        noise = (GaussianNoise(std), Gaussian(multiplier))
+        whole = std * math.sqrt(facts.sizes.num_clients)
     releases = (PlannedRelease("sum", bound, *noise, range(1)),) if params.learns else ()
     assumed = base.ATTRIBUTES_PUBLIC
     made = Made(rows, few, scale.centre, scale.spread, n, whole)

@@ -209,7 +209,9 @@ def _unit_square(bits: sp.csr_array) -> sp.csr_array:
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores after training on what was received, over the public edges of ``graph`` (its attributes are not read)."""
     params, memory = plan.params, state.memory
-    rng, features, shift = np.random.default_rng(memory.seed), memory.features, 0.0
+    rng = np.random.default_rng(memory.seed)
+    features = memory.features
+    shift = 0.0
     mechanism = plan.schedule.releases[0].mechanism
     if params.rows == "rectified" and features is not None and isinstance(mechanism, SampledBits):
         factor, shift = mechanism.rectifier(graph.num_features)

@@ -109,7 +109,9 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         raise ScenarioError("privgnn labels a public graph: set the task's protocol: inductive")
     relation, delta2 = Relation.NODE_ZERO_OUT, sensitivity_l2(_ONE_ANSWER, Relation.NODE_ZERO_OUT)
     mechanism, event = base.NO_NOISE
-    queries, published, min_clients = min(params.queries, public.num_nodes), None, 1
+    queries = min(params.queries, public.num_nodes)
+    published = None
+    min_clients = 1
     if budget.private:
         pipeline = aggregation_noise.NodePipeline(queries, params.sampling_rate, hops=0, replaced=False)
         reading = budget.calibrated_by
@@ -178,7 +180,9 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     Raises:
         RuntimeFailure: the last answer is not there.
     """
-    answers, public, shape = state.memory.answers, plan.made.public, _shape(plan)
+    answers = state.memory.answers
+    public = plan.made.public
+    shape = _shape(plan)
     if len(answers) < plan.schedule.rounds:
         raise RuntimeFailure("privgnn was asked for predictions before its last answer")
     labels = np.full(public.num_nodes, -1, dtype=np.int64)

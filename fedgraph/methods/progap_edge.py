@@ -77,7 +77,9 @@ def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
     """The state with the next stage, and with the rows that it makes where another hop follows."""
     from fedgraph.learning.baselines import gap_networks, progressive  # not before it is used: it imports torch
 
-    p, public, number = plan.params, plan.made.attributes, len(memory.stages)
+    p = plan.params
+    public = plan.made.attributes
+    number = len(memory.stages)
     chooses = gap_networks.held_out(public.labels, np.random.default_rng(memory.seed))
     before = memory.stages[-1] if number else None
     stage = progressive.train_stage(before, public, memory.sums, chooses, p.hidden, p.epochs, memory.seed + number)

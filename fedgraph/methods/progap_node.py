@@ -181,7 +181,8 @@ def _noisy_hop(
     Returns:
         Rows [n, h] at unit length.
     """
-    key, first = hop_key(streams, *(model[_name(s)] for s in range(stage))), stage * plan.params.steps
+    key = hop_key(streams, *(model[_name(s)] for s in range(stage)))
+    first = stage * plan.params.steps
     if key not in work.hops or round_ == first:
         if stage == 1:
             work.hops.clear()

@@ -22,9 +22,7 @@ from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import PureDP, RandomizedResponse
 from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, LapGraph, UpperTriangle
-from fedgraph.privacy.settle import Guarantee as Guarantee
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Protection as Protection
 from fedgraph.privacy.units import Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
@@ -116,11 +114,13 @@ def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, clien
     """The perturbed graph of one client: what is planned, and its price."""
     size, smaller = facts.sizes.clients[client], None
     if facts.membership.cut_edges_shared:
-        size, smaller = facts.sizes.num_nodes, tuple(int(node) for node in facts.membership.nodes[client])
+        size = facts.sizes.num_nodes
+        smaller = tuple(int(node) for node in facts.membership.nodes[client])
     mechanism, event = base.NO_NOISE
     most = int(params.memory_gb * 1e9 / BYTES_PER_CELL)
     if budget.private and params.adjacency == "edgerand":
-        mechanism, event = EdgeRand(budget.epsilon, size, most, smaller), RandomizedResponse(budget.epsilon, 2)
+        mechanism = EdgeRand(budget.epsilon, size, most, smaller)
+        event = RandomizedResponse(budget.epsilon, 2)
     elif budget.private:
         mechanism = LapGraph(budget.epsilon, size, most, params.count_share, smaller)
         event = PureDP(budget.epsilon)
@@ -153,7 +153,9 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Put the noisy edges together and train on them."""
-    n, p, parts = plan.facts.sizes.num_nodes, plan.params, inbox.each["edges"]
+    n = plan.facts.sizes.num_nodes
+    p = plan.params
+    parts = inbox.each["edges"]
     if not plan.facts.membership.cut_edges_shared:
         parts = [nodes[part] for nodes, part in zip(plan.facts.membership.nodes, parts, strict=True)]
     edges = np.concatenate(parts)

@@ -58,7 +58,8 @@ def add_stream(total: np.ndarray, secret: bytes, round_: int, part: str, bits: i
     zeros, out = _buffers(flat.size * (3 if three else flat.dtype.itemsize))
     Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update_into(zeros, out)
     if three:
-        low, high = np.frombuffer(out, np.uint16, flat.size), np.frombuffer(out, np.uint8, flat.size, 2 * flat.size)
+        low = np.frombuffer(out, np.uint16, flat.size)
+        high = np.frombuffer(out, np.uint8, flat.size, 2 * flat.size)
         _add_three_bytes(flat, low, high, sign > 0)
     else:
         (np.add if sign > 0 else np.subtract)(flat, np.frombuffer(out, flat.dtype, flat.size), out=flat)

@@ -84,7 +84,8 @@ def unmasked_sums(
 
 def _wire_bytes(job: Job, now: protocol.Round, receipt: Receipt) -> tuple[int, int]:
     """(down, up) of one client: keys, sealed shares, masked numbers of ``bits`` bits each, who sent, and shares."""
-    k, size = len(next(iter(now.near.values()))), np.dtype(share_type(protocol.mechanism(job).bits)).itemsize
+    k = len(next(iter(now.near.values())))
+    size = np.dtype(share_type(protocol.mechanism(job).bits)).itemsize
     letter = 2 * keys.SHARE_BYTES + keys.TAG_BYTES
     numbers = -(-(receipt.up // size) * protocol.mechanism(job).bits // 8)
     up = 2 * keys.PUBLIC_BYTES + k * letter + numbers + k * keys.SHARE_BYTES

@@ -132,7 +132,8 @@ def plan_with_counts(make: Callable[[Budget], Plan], facts: PublicFacts, budget:
     if not (budget.private and noisy):
         return _with(made, facts, columns, None)
     one = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
-    multiplier, left = one * (ROUNDS / SHARE) ** 0.5, gaussian.epsilon((1 - SHARE) ** 0.5 / one, budget.delta)
+    multiplier = one * (ROUNDS / SHARE) ** 0.5
+    left = gaussian.epsilon((1 - SHARE) ** 0.5 / one, budget.delta)
     found = _with(make(replace(budget, epsilon=left)), facts, columns, multiplier)
     while budget.calibrated_by != "published" and found.provable().epsilon > budget.epsilon:
         left *= 0.98

@@ -359,7 +359,8 @@ def plan_capped_hops(
             PlannedRelease(h.path, sums, mechanism, event, range(h.round, h.round + 1), per_round=h.count, client=whose)
             for h in hops
         ]
-    assumed, degree = (*TESTED_IN_PUBLIC, *capped.assumptions), capped.promised if params.hops else None
+    assumed = (*TESTED_IN_PUBLIC, *capped.assumptions)
+    degree = capped.promised if params.hops else None
     notes = (*capped.notes, dispute) if params.hops else ()
     guarantee = guarantee_of(facts, relation, assumed, budget.delta, per_end=False, promised=degree, limit=capped.limit)
     schedule = Schedule(total, tuple(releases), noise.min_clients)

@@ -114,7 +114,9 @@ def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, 
         )
         std, min_clients = gradient_std(1.0, noise.std, facts)
         of_one = neighbour_sums.END if facts.membership.cut_edges_shared else delta2
-        mechanism, event, published = GaussianNoise(std), Gaussian(noise.std / of_one), noise.published
+        mechanism = GaussianNoise(std)
+        event = Gaussian(noise.std / of_one)
+        published = noise.published
     release = PlannedRelease("aggregate", NeighbourSums(facts.sizes.num_nodes), mechanism, event, range(params.hops))
     return Plan(
         method=method,
@@ -153,20 +155,48 @@ def prepare(plan: Plan[HopSettings, Made], subgraph: Subgraph) -> Work:
 
 def client(plan: Plan[HopSettings, Made], work: Work, model: Model, round_: int, streams: Streams, desk: Desk) -> Sent:
     """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
-
-    def aggregate() -> np.ndarray:
-        everywhere = work.adjacency.shape[1] == plan.facts.sizes.num_nodes
-        sums = hop(work.adjacency, model["rows"] if everywhere else model["rows"][work.nodes])
-        secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-        return placed([sums], [work.nodes], plan.facts.sizes.num_nodes) if secure else sums
-
-    return {"aggregate": desk.release("aggregate", aggregate)}
+    return {"aggregate": desk.release("aggregate", lambda: client_hop(plan, work.adjacency, work.nodes, model["rows"]))}
 
 
-def received_hops(plan: Plan[HopSettings, Made], inbox: Inbox) -> np.ndarray:
-    """The noisy sums of one round, each node's at its place, [n, h]."""
-    parts = inbox.each.get("aggregate")
-    return placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums["aggregate"]
+def client_hop(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The sums over neighbours of a client's nodes, before noise, as ``sent_rows`` places them.
+
+    Args:
+        plan: of the run.
+        adjacency: CSR [n_i, n_i], or [n_i, num_nodes] with edges that leave the client.
+        nodes: int64 [n_i], global ids of its nodes.
+        rows: float [num_nodes, h], that were broadcast.
+    """
+    everywhere = adjacency.shape[1] == plan.facts.sizes.num_nodes
+    return sent_rows(plan, nodes, hop(adjacency, rows if everywhere else rows[nodes]))
+
+
+def sent_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """A client's rows as it sends them: as they are; behind secure aggregation each at its node's place among all nodes.
+
+    Args:
+        plan: of the run.
+        nodes: int64 [n_i], global ids of the client's nodes.
+        rows: float [n_i, h].
+
+    Returns:
+        float [n_i, h] or [num_nodes, h].
+    """
+    if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        return placed([rows], [nodes], plan.facts.sizes.num_nodes)
+    return rows
+
+
+def received_hops(plan: Plan, inbox: Inbox, part: str = "aggregate") -> np.ndarray:
+    """What clients sent by ``sent_rows``, each node's row at its place: float [num_nodes, h].
+
+    Args:
+        plan: of the run.
+        inbox: of the round.
+        part: of the messages.
+    """
+    parts = inbox.each.get(part)
+    return placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums[part]
 
 
 def evidence(plan: Plan[HopSettings, Made], state: State[HopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:

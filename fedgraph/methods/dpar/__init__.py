@@ -100,7 +100,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         calibrated = noise_of.published_noise if budget.calibrated_by == "published" else noise_of.provable_noise
         found = calibrated(sizes, budget.epsilon, budget.delta, split)
         published = noise_of.published_epsilon(sizes, found, budget.delta)
-        notes += [*found.notes, *planned.weakness(params, sizes, found.sgd)]
+        notes += [*found.notes, *planned.weakness(sizes, found.sgd)]
     training, min_clients = planned.planned_training(params, facts, sizes, found, private)
     sampled = sizes.amplified if sizes.amplified < 1 else None
     assumed = base.TESTED_IN_PUBLIC if sampled is None else (*base.TESTED_IN_PUBLIC, Assumption.SAMPLE_SECRET)

@@ -188,7 +188,11 @@ def provable_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> 
 
     chosen = Noise(0.0, 0.0, 0.0)
     if sizes.kind not in FREE:
-        cost = lambda m: Composed((stage_one(sizes, first(m)), stage_one_values(sizes, first(m))))  # noqa: E731
+
+        def cost(multiplier: float) -> Event:
+            noise = first(multiplier)
+            return Composed((stage_one(sizes, noise), stage_one_values(sizes, noise)))
+
         chosen = first(calibrate.noise_multiplier(cost, share, inner_delta))
     sgd = calibrate.noise_multiplier(lambda m: whole(sizes, Noise(chosen.choice, chosen.values, m)), epsilon, delta)
     return Noise(chosen.choice, chosen.values, sgd)

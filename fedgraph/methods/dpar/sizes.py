@@ -205,11 +205,10 @@ def _remarks(
     return found
 
 
-def weakness(params: Params, found: Sizes, multiplier: float) -> list[str]:
+def weakness(found: Sizes, multiplier: float) -> list[str]:
     """A sentence for the report where the noise drowns every possible gradient; else none.
 
     Args:
-        params: not read.
         found: public numbers.
         multiplier: noise std / C of a step.
     """
@@ -232,10 +231,8 @@ def neighbour_releases(params: Params, sizes: Sizes, found: noise_of.Noise, priv
     first: Mechanism
     bound: Bound = Box(0.0, params.clip_entry)
     if params.variant == "gm":
-        bound, first = (
-            NonNegativeRows(params.clip_vector, sizes.cap),
-            GaussianNoise(params.clip_vector * (found.choice or 1.0)),
-        )
+        bound = NonNegativeRows(params.clip_vector, sizes.cap)
+        first = GaussianNoise(params.clip_vector * (found.choice or 1.0))
     else:
         first = GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
     clear = Unprotected("no noise was asked for")

@@ -72,7 +72,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     relation = Relation(params.relation)
     strength = update_signal(facts, _total_mu(budget), relation)
     made = learner(params, facts, strength, budget.private)
-    steps, bound = made.steps, ClippedSum(made.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
+    steps = made.steps
+    bound = ClippedSum(made.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
     mechanism, event = base.NO_NOISE
     min_clients, published = 1, None
     if budget.private:

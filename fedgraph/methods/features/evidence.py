@@ -50,7 +50,8 @@ def evidence_of_rounds(
     for number, nodes in enumerate(seen.groups(plan)):
         if (weights[nodes] == 1).all():
             continue  # no canary there
-        x, labels = inputs(graph.induced(nodes)), torch.tensor(graph.labels[nodes], device=device())
+        x = inputs(graph.induced(nodes))
+        labels = torch.tensor(graph.labels[nodes], device=device())
         coins = seen.Coins.of(nodes, units[:, 0])
         overlap = overlaps(x, coins.rows)
         for _, model, message in seen.seen_messages(plan, state, number, "gradient"):

@@ -122,7 +122,9 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     """The client's walk; labels are those that are public."""
     labels = plan.made.attributes.labels[subgraph.nodes]
-    own, nodes, labelled = subgraph.graph.adjacency, subgraph.nodes, np.flatnonzero(labels >= 0)
+    own = subgraph.graph.adjacency
+    nodes = subgraph.nodes
+    labelled = np.flatnonzero(labels >= 0)
     if not plan.facts.membership.cut_edges_shared or subgraph.cut is None:
         return Work(capped_walk(own, plan.params.cap), None, nodes, labelled)
     outside = with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.sizes.num_nodes)

@@ -131,7 +131,9 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """Meetings; answers where they are asked for; then noisy gradient sums at the current parameters."""
-    made, facts, hop = plan.made, plan.facts, bool(model["hop"][0])
+    made = plan.made
+    facts = plan.facts
+    hop = bool(model["hop"][0])
     path, first, training = made.training(hop)
     sent: dict[str, Released] = {}
     if made.measures and round_ == 0:
@@ -227,7 +229,8 @@ def how_classes_meet(plan: Planned, memory: Memory) -> Reading:
         plan: of the run, in which meetings are released.
         memory: of the server; without meetings, zeros are read in their place.
     """
-    facts, noise = plan.facts, next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
+    facts = plan.facts
+    noise = next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
     std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
     counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, plan.made.parts.by_class)
     return read(np.zeros(counted.length) if memory.meetings is None else memory.meetings, std, counted, facts.num_train)

@@ -233,7 +233,8 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     if plan.made.public is not None:
         parameters = on_public(plan, parameters, plan.made.public)
     velocity = np.zeros_like(parameters) if plan.params.protects else None
-    nothing, copies = (None,) * plan.facts.sizes.num_clients, parameters[:0].reshape(0, parameters.size)
+    nothing = (None,) * plan.facts.sizes.num_clients
+    copies = parameters[:0].reshape(0, parameters.size)
     model = {"parameters": parameters} | ({"velocity": np.zeros_like(parameters)} if plan.params.client_momentum else {})
     return base.State(model, Memory(nothing, copies, velocity=velocity))
 
@@ -272,7 +273,10 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """The next model, and the latest embedding of every client as received (or made unbiased)."""
     table, known = plan.made.attendance, state.memory
-    where, embeddings, kept, velocity = dict(known.where), list(known.embeddings), known.kept, known.velocity
+    where = dict(known.where)
+    embeddings = list(known.embeddings)
+    kept = known.kept
+    velocity = known.velocity
     before, model = state.model["parameters"], state.model
     if inbox.round < plan.params.rounds and "change" in inbox.each:
         training = table.training[inbox.round]

@@ -73,7 +73,9 @@ def of_graphs(plan: Planned, state: State, zero: Partition, one: Partition, unit
     parts = zip(zero.subgraphs, one.subgraphs, units, plan.made.sizes, strict=True)
     clients = [_Both(prepare(plan, a), prepare(plan, b), own, _settings(plan, a, b, own, sizes)) for a, b, own, sizes in parts]
     count = 1 + max((int(own.max(initial=-1)) for own in units), default=-1)
-    gram, along, ratios = np.zeros((count, count)), np.zeros(count), np.zeros(count)
+    gram = np.zeros((count, count))
+    along = np.zeros(count)
+    ratios = np.zeros(count)
     for model, inbox in state.seen:
         for squares, projected in _of_updates(plan, clients, model["parameters"], inbox, count):
             gram += squares
@@ -168,7 +170,8 @@ def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.nd
 def _clipped_as_one(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """``_versions`` of a client whose graphs are clipped together: means over its settings."""
     bound = L2Ball(plan.params.clip)
-    middle, halves = np.zeros(parameters.size), {int(u): np.zeros(parameters.size) for u in both.units if u >= 0}
+    middle = np.zeros(parameters.size)
+    halves = {int(u): np.zeros(parameters.size) for u in both.units if u >= 0}
     share = 1 / len(both.settings)
     for versions, work, turned in both.settings:
         value = bound.enforce(whole_update(plan.params, work, parameters)).astype(np.float64)

@@ -177,7 +177,9 @@ def _trained_in_batches(params: Params, work: Work, whole: gin.GraphInputs, befo
     """As ``trained``, a step for each batch of graphs; running statistics of batch norm follow the batches."""
     layout, vector = work.network.layout, before
     assert isinstance(layout, gin.GinLayout)
-    first, second, step = torch.zeros_like(vector), torch.zeros_like(vector), 0
+    first = torch.zeros_like(vector)
+    second = torch.zeros_like(vector)
+    step = 0
     for epoch in range(params.local_epochs):
         parts = [whole]
         if work.batches is not None and params.batch_size is not None:

@@ -129,7 +129,8 @@ def predict(plan: Planned, state: base.State[phases.Training], graph: Graph) -> 
 
 
 def _scores(plan: Planned, index: int, parameters: np.ndarray, graph: Graph) -> np.ndarray:
-    network, candidate = fitting.build_network(phases.shape_of(plan, index), 0), plan.made.candidates[index]
+    network = fitting.build_network(phases.shape_of(plan, index), 0)
+    candidate = plan.made.candidates[index]
     given = fitting.inputs(graph, plan.params.features, graph.labels if candidate.hears else None)
     return local.scores(plan, candidate, network, parameters, graph, given)
 
@@ -244,10 +245,8 @@ _CHEAPER: tuple[tuple[float, dict[str, object]], ...] = (  # costs: seconds of 1
 )
 _BEST = {"model": "ceiling", "label": "no privacy"}
 _DRAFTS = (
-    base.Draft(
-        "graph", "node", {"model": "ceiling", "label": "no privacy"}, _CEILING, compared=True, edgeless=True, cheaper=_CHEAPER
-    ),
-    base.Draft("graph", "edge", {"model": "ceiling", "label": "no privacy"}, _CEILING, compared=True, cheaper=_CHEAPER),
+    base.Draft("graph", "node", _BEST, _CEILING, compared=True, edgeless=True, cheaper=_CHEAPER),
+    base.Draft("graph", "edge", _BEST, _CEILING, compared=True, cheaper=_CHEAPER),
     base.Draft("federation", "node", _MLP, _PLAIN, compared=True, quick=_FEWER),
     base.Draft("federation", "node", _GCN, _PLAIN, compared=True, quick=_FEWER),
     # a plain GCN has no way to an edge's other client
@@ -257,10 +256,10 @@ OFFERS: base.Offers[Params, Asked, local.Work, phases.Training] = base.Offers(
     units=(Unit.NODE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(
-        base.Situation("inductive", settings={"rounds": 3}),
-        base.Situation("transductive", settings={"rounds": 3}),
-        base.Situation("inductive-edges", settings={"rounds": 3}),
-        base.Situation("asking", settings={"rounds": 3}),
+        base.Situation("inductive", settings=_FEWER),
+        base.Situation("transductive", settings=_FEWER),
+        base.Situation("inductive-edges", settings=_FEWER),
+        base.Situation("asking", settings=_FEWER),
     ),
     ignores_budget={},
     any_broadcast=True,  # nothing is guaranteed anyway

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import log_softmax
 
 NEAR = 1.0  # standard errors below the best within which a candidate answers too
 
@@ -128,6 +129,5 @@ def together(scores: Sequence[np.ndarray]) -> np.ndarray:
         return scores[0]
     found = np.zeros_like(scores[0], dtype=np.float64)
     for own in scores:
-        shifted = own.astype(np.float64) - own.max(axis=1, keepdims=True)
-        found += shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        found += log_softmax(own.astype(np.float64), axis=1)
     return (found / len(scores)).astype(scores[0].dtype)

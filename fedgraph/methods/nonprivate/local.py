@@ -104,7 +104,8 @@ def message(plan: Planned, work: Work, model: Mapping[str, np.ndarray], numbers:
         judged = phases.validation_counts(_asked(plan, like_asked, place.candidate, model["parameters"], training), validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
     if plan.facts.attendance.asynchronous:
-        vector, moments = vector - weight * model["parameters"], moments - weight * model["moments"]
+        vector = vector - weight * model["parameters"]
+        moments = moments - weight * model["moments"]
     masked = 0.0 if work.graph.validation is None else float(len(numbers))
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
 
@@ -192,7 +193,8 @@ def _trained(
         (parameters, moments, labelled nodes), the first two times the third; float64.
     """
     params, place = plan.params, phases.Place.of(model)
-    candidate, shape = plan.made.candidates[place.candidate], phases.shape_of(plan, place.candidate)
+    candidate = plan.made.candidates[place.candidate]
+    shape = phases.shape_of(plan, place.candidate)
     adam = params.client_optimiser == "adam"
     how = fitting.Steps(params.local_epochs, place.steps, candidate.rate, candidate.decay, params.proximal, adam)
     before = fitting.Progress(model["parameters"], model["moments"])

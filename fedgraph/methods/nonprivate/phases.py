@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.special import log_softmax
 
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.shapes import Shape
@@ -158,8 +159,7 @@ def validation_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """
     known = labels >= 0
     scores, labels = scores[known].astype(np.float64), labels[known]
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    losses = np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(labels.size), labels]
+    losses = -log_softmax(scores, axis=1)[np.arange(labels.size), labels]
     return np.array([(scores.argmax(axis=1) == labels).sum(), losses.sum(), labels.size], dtype=np.float64)
 
 

@@ -67,11 +67,20 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if budget.private:
         mechanism, events, published, min_clients = _noise(params, facts, budget, capped)
     bound = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(_kernel(params, capped)))
-    assumed, promised, limit = (*base.TESTED_IN_PUBLIC, *capped.assumptions), capped.promised, capped.limit
-    relation, steps, sums = params.protects, range(params.steps), base.Sums(suffice=True)
-    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit)
+    guarantee = base.guarantee_of(
+        facts,
+        params.protects,
+        (*base.TESTED_IN_PUBLIC, *capped.assumptions),
+        budget.delta,
+        per_end=False,
+        promised=capped.promised,
+        limit=capped.limit,
+    )
+    steps = range(params.steps)
     releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
-    schedule, made = base.Schedule(params.steps, tuple(releases), min_clients), _made(params, facts, capped)
+    schedule = base.Schedule(params.steps, tuple(releases), min_clients)
+    made = _made(params, facts, capped)
+    sums = base.Sums(suffice=True)
     return base.Plan("sage_node", params, facts, guarantee, schedule, made, published, sums=sums, notes=capped.notes)
 
 
@@ -130,7 +139,9 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     def gradient() -> np.ndarray:
         rng, n = streams.generator("batch"), len(work.labels)
         mask = fixed_mask(n, stage.batch_size(n), rng) if stage.fixed else poisson_mask(n, stage.rate, rng)
-        labels, network, clip = masked(work.labels, mask), plan.made.network, plan.params.clip
+        labels = masked(work.labels, mask)
+        network = plan.made.network
+        clip = plan.params.clip
         if isinstance(work.rows, np.ndarray) and isinstance(network, Layout):
             own = labels.cpu().numpy()
             return neighbour_rows.clipped_sum(network, model["parameters"], work.rows, own, clip, plan.params.bound)
@@ -188,8 +199,8 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
         units: int64 [m, 3].
 
     Returns:
-        float64 [m]; None where nothing was kept, nodes are replaced, the network has two layers, or sums over several clients are
-        not under the log cap.
+        float64 [m]; None where nothing was kept, nodes are replaced, the network has two layers, or a sum over several
+        clients is not under the log cap.
     """
     network = plan.made.network
     if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT or not isinstance(network, Layout):
