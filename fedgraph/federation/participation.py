@@ -183,7 +183,7 @@ class Attendance:
         return [] if self.versions is None else sorted(set(self.versions[round_, self.answered[round_]].tolist()))
 
     def clients(self, round_: int, among: Sequence[int]) -> list[int]:
-        """Those of ``among`` that answer in the round."""
+        """Those of ``among`` (numbers of clients) that answer in the round."""
         return [client for client in among if self.answered[round_, client]]
 
 

@@ -28,7 +28,10 @@ ONE_DRAW = (
 
 
 class Engine(Protocol):
-    """What the loop needs of ``fedgraph.runtime.base.Runtime``."""
+    """What the loop needs of ``fedgraph.runtime.base.Runtime``.
+
+    ``deal`` gives every client actor its piece of a shared value, and ``federate`` runs a function at the server.
+    """
 
     def deal(self, handle: Any, piece: Callable[[Any, range], Any], num_items: int) -> Any: ...
     def federate(
@@ -37,7 +40,11 @@ class Engine(Protocol):
 
 
 class Clients(Protocol):
-    """What the server needs of ``fedgraph.runtime.base.Clients``."""
+    """What the server needs of ``fedgraph.runtime.base.Clients``.
+
+    ``share`` sends a value to every client actor, ``ask`` calls a function at each of them, ``seal`` makes a value ready for
+    the next call, and ``count`` tells what travelled.
+    """
 
     def share(self, key: str, value: Any) -> Any: ...
     def ask(self, function: Callable[..., object], num_items: int, *args: object) -> list[Any]: ...

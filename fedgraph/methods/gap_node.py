@@ -132,12 +132,14 @@ def _made(params: Params, facts: base.PublicFacts, first: int, capped: Caps) -> 
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The first parameters of both stages."""
     descent = descent_of(plan.params)
     memory = Memory(descent.start(plan.made.encoder.start(rng)), descent.start(plan.made.classifier.start(rng)))
     return base.State({"encoder": memory.encoder.parameters, "classifier": memory.classifier.parameters}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's rows, its labels, and its graph as a hop hears it."""
     return node_caps.prepared(plan.made.caps, plan.made.basis, subgraph)
 
 

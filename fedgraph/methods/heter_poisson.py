@@ -166,6 +166,7 @@ def _multiplier(params: Params, sizes: tuple[tuple[float, int], ...], units: int
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
+    """The first parameters."""
     memory = descent_of(plan.params).start(plan.made.layout.start(rng))
     return base.State({"parameters": memory.parameters}, memory)
 

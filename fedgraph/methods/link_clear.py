@@ -80,6 +80,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Nothing is known but a seed for the encoder."""
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 

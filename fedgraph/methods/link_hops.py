@@ -199,6 +199,7 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Hop 0, which is public."""
     return _broadcast(plan, plan.made.public, 0)
 
 

@@ -157,6 +157,7 @@ def _random(num_nodes: int, key: int) -> np.ndarray:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Nothing is known; with ``learns: false`` the direction is the cosine alone."""
     cosine = np.eye(1, plan.made.centre.size).ravel()
     return base.State({}, Memory(None if plan.params.learns else cosine))
 

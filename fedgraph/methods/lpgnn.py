@@ -165,10 +165,12 @@ def num_bits(params: Params, epsilon: float, num_features: int) -> int:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Nothing is known but a seed for the training."""
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's feature rows, and the labels of those nodes that have one."""
     labels = subgraph.graph.labels
     return Work(subgraph.graph.features, labels[labels >= 0])
 

@@ -134,6 +134,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's graph and its unit rows."""
     return Work(subgraph.graph, unit_rows(subgraph.graph.features))
 
 

@@ -129,12 +129,14 @@ def _made(params: Params, facts: base.PublicFacts, capped: Caps) -> Made:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The first parameters of every stage."""
     seed = int(rng.integers(2**31))
     model = {_name(s.hops): s.start(np.random.default_rng([seed, s.hops])) for s in plan.made.stages}
     return base.State(model, Memory(seed, descent_of(plan.params).start(model[_name(0)])))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's rows, its labels, and its graph as a hop hears it."""
     return node_caps.prepared(plan.made.caps, plan.made.basis, subgraph)
 
 

@@ -42,6 +42,7 @@ class Params(Settings):
 
     @property
     def protects(self) -> Relation:
+        """The neighbouring relation."""
         return Relation(self.relation)
 
 
@@ -128,6 +129,7 @@ def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, clien
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Nothing is known but a seed for the training."""
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 

@@ -190,12 +190,14 @@ def _std_of_sum(mechanism: Mechanism, facts: PublicFacts) -> float:
 
 
 def start(plan: Plan, rng: np.random.Generator) -> State[ColumnRanks | None]:
+    """The widest bracket for every column, or one for all of them."""
     bound = plan.schedule.releases[0].bound
     assert isinstance(bound, ColumnCounts)
     return State({"brackets": private_counts.widest(1 if bound.pooled else bound.num_columns)}, None)
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
+    """The client's numbers on the line, float64 [n, k]; NaN where a cell is empty."""
     columns = plan.facts.columns
     assert columns is not None
     return _on_line(subgraph.graph, columns)

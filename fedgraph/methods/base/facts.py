@@ -50,6 +50,7 @@ class Sizes:
 
     @property
     def num_clients(self) -> int:
+        """How many clients there are."""
         return len(self.clients)
 
 

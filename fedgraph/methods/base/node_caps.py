@@ -74,6 +74,7 @@ class CapSettings(Settings):
 
     @property
     def protects(self) -> Relation:
+        """The neighbouring relation."""
         return Relation(self.relation)
 
 
@@ -198,7 +199,14 @@ def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
 
 
 class Descends(Protocol):
-    """Settings of a method that steps along noisy gradients."""
+    """Settings of a method that steps along noisy gradients.
+
+    Attributes:
+        learning_rate: step size on the mean gradient.
+        momentum: in [0, 1).
+        steps: how many.
+        averaged: share of the last iterates that is averaged, in (0, 1].
+    """
 
     @property
     def learning_rate(self) -> float: ...

@@ -40,6 +40,7 @@ class HopSettings(Settings):
 
     @property
     def protects(self) -> Relation:
+        """The neighbouring relation."""
         return Relation(self.relation)
 
 

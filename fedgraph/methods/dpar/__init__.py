@@ -119,10 +119,12 @@ def _sums_over_unions(params: Params, sizes: noise_of.Sizes) -> bool:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The first parameters."""
     return base.State({"parameters": plan.made.layout.start(rng)}, NEW)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's graph; its rows are chosen in round 0."""
     return Work(rows_of.with_features(subgraph.graph, plan.params.features))
 
 

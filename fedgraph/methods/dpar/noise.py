@@ -255,7 +255,13 @@ def readable_share(sizes: Sizes, candidates: int, budget: Budget) -> tuple[float
 
 
 def published_epsilon(sizes: Sizes, noise: Noise, delta: float) -> float:
-    """q'·(ε_pr + ε_sgd), the paper's formula read backwards from this noise."""
+    """q'·(ε_pr + ε_sgd), the paper's formula read backwards from this noise.
+
+    Args:
+        sizes: public numbers.
+        noise: the multipliers.
+        delta: δ of everything, after amplification.
+    """
     half_delta = delta / 2 / sizes.amplified
     choice = 0.0
     if noise.choice:

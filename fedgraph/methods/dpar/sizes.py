@@ -221,7 +221,17 @@ def weakness(found: Sizes, multiplier: float) -> list[str]:
 
 
 def neighbour_releases(params: Params, sizes: Sizes, found: noise_of.Noise, private: bool) -> tuple[PlannedRelease, ...]:
-    """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
+    """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights.
+
+    Args:
+        params: settings.
+        sizes: public numbers.
+        found: the multipliers.
+        private: whether noise is added.
+
+    Returns:
+        One or two releases; none where the choice of neighbours is public.
+    """
     if params.variant in noise_of.FREE:
         return ()
     if params.variant == "none":

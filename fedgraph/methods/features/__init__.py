@@ -94,11 +94,13 @@ def num_sent(plan: Planned) -> int:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The first parameters; they are also the average so far."""
     vector = plan.made.layout.start(rng)
     return base.State({"parameters": vector}, Memory(0 * vector, vector))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's rows and labels."""
     return Work(_inputs(plan, subgraph.graph), torch.tensor(subgraph.graph.labels, device=device()))
 
 

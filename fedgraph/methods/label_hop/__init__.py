@@ -114,6 +114,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The first parameters; labels are answered unless the test says otherwise."""
     descent = _descent(plan, plan.made.training(True)[2]).start(plan.made.layout.start(rng))
     return _state(Memory(descent))
 
@@ -123,6 +124,7 @@ def _state(memory: Memory) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's rows and labels, what its nodes will answer, and its edges."""
     graph, nodes = subgraph.graph, subgraph.nodes
     said = np.where(np.isin(nodes, plan.facts.public.asking), ABSENT, graph.labels)
     x = FeatureMatrix(unit_rows(graph.features))

@@ -59,6 +59,7 @@ class Params(Settings):
 
     @property
     def protects(self) -> Relation:
+        """The neighbouring relation."""
         return Relation(self.relation)
 
 

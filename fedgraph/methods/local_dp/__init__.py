@@ -92,12 +92,14 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         params.training, params.training_share, budget, params.release != "rows" and params.pooled_by == "gaussian"
     )
     sizes = facts.sizes.graphs or tuple((n,) for n in facts.sizes.clients)
-    encoding, pooled = _releases(params, facts, budget, (net, promised, table, unit, given))
+    encoding, pooled = _releases(params, facts, budget, net=net, promised=promised, table=table, unit=unit, given=given)
     sent, graph_epsilons = _sent(params, sizes, budget, encoding, pooled, table)
-    of_model, least = updates.in_clear(table) if params.training == "fedavg" else [], 0
+    of_model = updates.in_clear(table) if params.training == "fedavg" else []
+    least = 0
     if params.protects:
-        how = (params.training, params.clip, params.updates, unit, facts, table, given, budget.delta)
-        of_model, least = updates.protected(*how)
+        of_model, least = updates.protected(
+            params.training, params.clip, params.updates, unit, facts, table, given, budget.delta
+        )
     as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
     key = params.model_dump_json(exclude=set(ENCODING))
     made = Made(
@@ -197,7 +199,12 @@ def _releases(
     params: Params,
     facts: base.PublicFacts,
     budget: base.Budget,
-    made: tuple[small_graphs.Network, int | None, updates.Attendance, updates.Unit, updates.Shares],
+    *,
+    net: small_graphs.Network,
+    promised: int | None,
+    table: updates.Attendance,
+    unit: updates.Unit,
+    given: updates.Shares,
 ) -> tuple[Encoding, Pooled | None]:
     """What the embedding path sends.
 
@@ -208,12 +215,15 @@ def _releases(
         params: settings.
         facts: public facts.
         budget: of a row.
-        made: (network, promised degree, who takes part, unit, how the budget is divided).
+        net: the shared model.
+        promised: maximum degree D, or None.
+        table: who takes part in which round.
+        unit: that is protected.
+        given: how the budget is divided.
 
     Returns:
         (how rows are encoded, how one vector of a graph is sent; None where rows are).
     """
-    net, promised, table, unit, given = made
     width = small_graphs.embedding_width(net, params.embedding)
     bits = None if params.bits_per_row == "auto" else params.bits_per_row
     entered = updates.most_entered(np.array([len(own) for own in table.sends]), facts, unit)

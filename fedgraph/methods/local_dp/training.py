@@ -197,7 +197,16 @@ def _trained_in_batches(params: Params, work: Work, whole: gin.GraphInputs, befo
 
 
 def whole_update(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
-    """float32 [parameters]: how local training changes the model, zero where the client has nothing; not yet clipped."""
+    """How local training changes the model; not yet clipped.
+
+    Args:
+        params: settings.
+        work: of the client.
+        parameters: float32 [num_parameters], of the broadcast model.
+
+    Returns:
+        float32 [num_parameters], zero where the client has nothing.
+    """
     before = on_device(parameters[work.where])
     update = np.zeros_like(parameters)
     update[work.where] = (trained(params, work, before) - before).cpu().numpy()
@@ -205,7 +214,16 @@ def whole_update(params: Params, work: Work, parameters: np.ndarray) -> np.ndarr
 
 
 def clipped_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
-    """float32 [parameters]: the sum over the client's graphs of their gradients, each scaled down to norm ``clip``."""
+    """The sum over the client's graphs of their gradients, each scaled down to norm ``clip``.
+
+    Args:
+        params: settings.
+        work: of the client.
+        parameters: float32 [num_parameters], of the broadcast model.
+
+    Returns:
+        float32 [num_parameters].
+    """
     total = np.zeros_like(parameters)
     for graph in work.graphs:
         total[graph.where] += clipped_gradient(params, graph, parameters)

@@ -117,6 +117,7 @@ def _made(params: Params, facts: base.PublicFacts, capped: Caps) -> Made:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
+    """The first parameters."""
     memory = descent_of(plan.params).start(plan.made.network.start(rng))
     return base.State({"parameters": memory.parameters}, memory)
 

@@ -62,6 +62,7 @@ class Params(Settings):
 
     @property
     def protects(self) -> Relation:
+        """The neighbouring relation."""
         return Relation(self.relation)
 
 
@@ -129,7 +130,11 @@ class Made:
 
 
 def caps_from_settings(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
-    """The rule that ``params.cap`` asks for, from public sizes."""
+    """The rule that ``params.cap`` asks for, from public sizes.
+
+    With ``cap: auto`` it is the log cap where noise is provable; the promised degree under the published reading, or without
+    noise.
+    """
     published = budget.private and budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if published or not budget.private else "log"
 
