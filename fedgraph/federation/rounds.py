@@ -42,8 +42,8 @@ class Engine(Protocol):
 class Clients(Protocol):
     """What the server needs of ``fedgraph.runtime.base.Clients``.
 
-    ``share`` sends a value to every client actor, ``ask`` calls a function at each of them, ``seal`` makes a value ready for
-    the next call, and ``count`` tells what travelled.
+    ``share`` sends a value to every client actor, ``ask`` calls a function at each of them, ``seal`` gives a value as the
+    next round may see it, and ``count`` tells what travelled.
     """
 
     def share(self, key: str, value: Any) -> Any: ...

@@ -27,11 +27,11 @@ from scipy.special import softmax
 from fedgraph.learning import own_models
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
+from fedgraph.learning.layers.matrices import FeatureMatrix, device
 from fedgraph.learning.layers.models import logits
 from fedgraph.learning.propagation.mean_field import coupled_field, doubt, look_alikes, mean_field
 from fedgraph.learning.propagation.walks import personalised_pagerank
-from fedgraph.learning.views import ProjectedRows, coordinates
+from fedgraph.learning.views import coordinates
 from fedgraph.methods import base
 from fedgraph.methods.features.evidence import GradientSums, evidence_of_rounds, reads_rounds
 from fedgraph.methods.features.learner import Made, Memory, learner, update_signal
@@ -101,7 +101,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     """The client's rows and labels."""
-    return Work(_inputs(plan, subgraph.graph), torch.tensor(subgraph.graph.labels, device=device()))
+    return Work(plan.made.rows(subgraph.graph), torch.tensor(subgraph.graph.labels, device=device()))
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
@@ -137,7 +137,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     row is answered from itself alone.
     """
     params, basis = plan.params, plan.made.basis
-    scores = logits(plan.made.layout, state.memory.average, _inputs(plan, graph))
+    scores = logits(plan.made.layout, state.memory.average, plan.made.rows(graph))
     if plan.made.pairs is not None:
         scores = _SHARPER * scores
     if plan.facts.public.name != "test-graph":
@@ -154,13 +154,8 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
-    own = own_models.tuned(plan.made.layout, state.memory.average, _inputs(plan, graph), graph.labels, rng)
+    own = own_models.tuned(plan.made.layout, state.memory.average, plan.made.rows(graph), graph.labels, rng)
     return replace(state, memory=replace(state.memory, average=own))
-
-
-def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """What every round's messages say of each unit, where the viewer sees them (``evidence.evidence_of_rounds``)."""
-    return evidence_of_rounds(plan, state, graph, units, partial(_inputs, plan))
 
 
 def _total_mu(budget: base.Budget) -> float:
@@ -168,14 +163,6 @@ def _total_mu(budget: base.Budget) -> float:
     if budget.calibrated_by == "published" and budget.private:
         return gaussian.moments_mu(budget.epsilon, budget.delta)
     return 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) if budget.private else math.inf
-
-
-def _inputs(plan: Planned, graph: Graph) -> FeatureMatrix:
-    """The rows of ``graph`` as the learner sees them."""
-    basis, pairs = plan.made.basis, plan.made.pairs
-    if basis is None:
-        return FeatureMatrix(unit_rows(graph.features))
-    return ProjectedRows(coordinates(graph.features, basis) if pairs is None else pairs.rows(graph.features))
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
@@ -195,6 +182,6 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     num_sent=num_sent,
     tuned=tuned,
     reads_rounds=reads_rounds,
-    evidence=evidence,
+    evidence=evidence_of_rounds,
     observe=GradientSums,
 )

@@ -8,14 +8,14 @@ zero-out, exact for a canary alone: the test that the proof of this method price
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedgraph.learning.clipping.per_sample import left_over_products, overlaps, products
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, device
+from fedgraph.learning.layers.matrices import device
 from fedgraph.methods.base import Plan, State, seen
 from fedgraph.methods.features.learner import Made, Memory, Params
 from fedgraph.privacy.units import Relation
@@ -27,9 +27,7 @@ def reads_rounds(plan: Plan[Params, Made]) -> bool:
     return seen.worth_keeping(plan, plan.made.layout.num_parameters)
 
 
-def evidence_of_rounds(
-    plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray, inputs: Callable[[Graph], FeatureMatrix]
-) -> np.ndarray | None:
+def evidence_of_rounds(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """For each unit (node, −1, label) what all rounds say.
 
     Args:
@@ -37,7 +35,6 @@ def evidence_of_rounds(
         state: after its last round.
         graph: all nodes, with every canary as in version 1.
         units: int64 [m, 3].
-        inputs: a graph's rows as the learner sees them.
 
     Returns:
         float64 [m]; None where the viewer sees the model alone, or nodes are replaced.
@@ -50,7 +47,7 @@ def evidence_of_rounds(
     for number, nodes in enumerate(seen.groups(plan)):
         if (weights[nodes] == 1).all():
             continue  # no canary there
-        x = inputs(graph.induced(nodes))
+        x = made.rows(graph.induced(nodes))
         labels = torch.tensor(graph.labels[nodes], device=device())
         coins = seen.Coins.of(nodes, units[:, 0])
         overlap = overlaps(x, coins.rows)

@@ -8,9 +8,18 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from fedgraph.documents.settings import Settings
+from fedgraph.learning.layers.matrices import FeatureMatrix, unit_rows
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.optimisers.descents import full_width
-from fedgraph.learning.views import Pairs, coordinates, counts_words, public_basis, public_curvature, public_pairs
+from fedgraph.learning.views import (
+    Pairs,
+    ProjectedRows,
+    coordinates,
+    counts_words,
+    public_basis,
+    public_curvature,
+    public_pairs,
+)
 from fedgraph.methods.base import PublicFacts, gradient_std
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph
@@ -83,6 +92,13 @@ class Made:
     steps: int
     learning_rate: float
     likeness: float = 0.5
+
+    def rows(self, graph: Graph) -> FeatureMatrix:
+        """The rows of ``graph`` as the learner sees them: unit rows, or coordinates along public directions."""
+        if self.basis is None:
+            return FeatureMatrix(unit_rows(graph.features))
+        along = coordinates(graph.features, self.basis) if self.pairs is None else self.pairs.rows(graph.features)
+        return ProjectedRows(along)
 
 
 @dataclass(frozen=True, eq=False)

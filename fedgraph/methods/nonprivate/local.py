@@ -199,17 +199,15 @@ def _trained(
     how = fitting.Steps(params.local_epochs, place.steps, candidate.rate, candidate.decay, params.proximal, adam)
     before = fitting.Progress(model["parameters"], model["moments"])
 
-    seed_of = place.step_seed
-
     if _compiled(plan, place.candidate):
         seeds = np.zeros((len(numbers), how.count), dtype=np.int64)
         if shape.dropout or shape.input_dropout:
             steps = range(how.first + 1, how.first + how.count + 1)
-            seeds = np.array([[seed_of(number, step) for step in steps] for number in numbers], dtype=np.int64)
+            seeds = np.array([[place.step_seed(number, step) for step in steps] for number in numbers], dtype=np.int64)
         return many_gcns.trained(shape, work.clients, training, before, how, seeds)
     (number,) = numbers
     network, given = _network(plan, work, place.candidate), work.read_by(candidate, training)
-    after = fitting.trained(network, given, training, before, how, lambda step: seed_of(number, step))
+    after = fitting.trained(network, given, training, before, how, lambda step: place.step_seed(number, step))
     weight = float((training >= 0).sum())
     return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
 
