@@ -212,7 +212,7 @@ def sent(plan: Planned, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
         x: rows of the nodes.
 
     Returns:
-        float [n, h]: rows as they are, hidden units, or class probabilities around their mean.
+        float [n, h]: rows as they are, hidden units, or class probabilities less 1/c.
     """
     if plan.params.encoder == "none":
         return x.forward.to_dense().cpu().numpy()

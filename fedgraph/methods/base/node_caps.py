@@ -150,7 +150,7 @@ class Caps:
 def edge_weights(adjacency: sp.csr_array, cap: DegreeCap) -> sp.csr_array:
     """Edges weighed by ``cap``.
 
-    The graph may have more nodes than the cap was made for (a public graph): they weigh as the last one that it knows.
+    A public graph may have larger degrees than the cap knows; these weigh as the largest that it knows.
     """
     beyond = max(0, adjacency.shape[0] - cap.factors.size)
     return weighted(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
