@@ -35,6 +35,7 @@ from fedgraph.methods.base.node_caps import (
     directions,
     hop_key,
     plan_capped_hops,
+    release_hop,
     rows_of,
 )
 from fedgraph.privacy.desk import Desk, Released
@@ -185,14 +186,7 @@ def _noisy_rows(
         rows = [unit_length(sent(plan, model["encoder"], work.x))]
         for number in range(plan.params.hops):
             sums = aggregate(work.adjacency, rows[-1])
-            if round_ == first:
-                released = desk.release("aggregate", sums)
-                noised = released.value
-                if shown is not None:
-                    shown[_hop_name(number)] = released
-            else:
-                noised = desk.replay("aggregate", sums)
-            rows.append(unit_length(noised))
+            rows.append(release_hop(desk, "aggregate", _hop_name(number), sums, first, shown))
         work.hops.clear()
         work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
     return work.hops[key]

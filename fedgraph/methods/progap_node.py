@@ -36,6 +36,7 @@ from fedgraph.methods.base.node_caps import (
     directions,
     hop_key,
     plan_capped_hops,
+    release_hop,
     rows_of,
 )
 from fedgraph.privacy.desk import Desk, Released
@@ -189,14 +190,7 @@ def _noisy_hop(
         if stage == 1:
             work.hops.clear()
         sums = aggregate(work.adjacency, unit_length(staged.rows(plan.made.stages[stage - 1], model[_name(stage - 1)], xs)))
-        if round_ == first:
-            released = desk.release(_hop(stage), sums)
-            noised = released.value
-            if shown is not None:
-                shown[_hop(stage)] = released
-        else:
-            noised = desk.replay(_hop(stage), sums)
-        work.hops[key] = DenseMatrix(unit_length(noised))
+        work.hops[key] = DenseMatrix(release_hop(desk, _hop(stage), _hop(stage), sums, first, shown))
     return work.hops[key]
 
 

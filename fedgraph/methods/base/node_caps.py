@@ -29,7 +29,7 @@ from fedgraph.methods.base.facts import TESTED_IN_PUBLIC, Budget, PublicFacts, g
 from fedgraph.methods.base.plan import NO_NOISE, Plan, Schedule, Streams, Sums, gradient_std
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
-from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import DegreeCap, NeighbourSums
@@ -278,6 +278,30 @@ def prepared(caps: Caps, basis: np.ndarray | None, subgraph: Subgraph) -> Work:
     graph = subgraph.graph
     adjacency = caps.weights(graph.adjacency, subgraph.nodes, subgraph.client)
     return Work(rows_of(graph, basis), torch.tensor(graph.labels, device=device()), adjacency)
+
+
+def release_hop(
+    desk: Desk, path: str, name: str, sums: np.ndarray, first: int, shown: dict[str, Released] | None
+) -> np.ndarray:
+    """One hop with its noise, at unit length: released in its round, and replayed in later ones.
+
+    Args:
+        desk: of the client in this round.
+        path: of the release.
+        name: of the hop in a message, where an attack reads it.
+        sums: float [n, h], what the hop adds up.
+        first: the round that releases it.
+        shown: takes what is released, for an attack that reads all that is priced (``Watch.opened``); None: it stays here.
+
+    Returns:
+        float32 [n, h].
+    """
+    if desk.round > first:
+        return unit_length(desk.replay(path, sums))
+    released = desk.release(path, sums)
+    if shown is not None:
+        shown[name] = released
+    return unit_length(released.value)
 
 
 def hop_key(streams: Streams, *frozen: np.ndarray) -> str:

@@ -157,13 +157,14 @@ def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.nd
         zero = bound.enforce(whole_update(params, both.zero, parameters))
         return (one.astype(np.float64) + zero) / 2, {unit: (one - zero) / 2}
     middle, halves = np.zeros(parameters.size), {}
-    for parts in zip(both.one.graphs, both.zero.graphs, both.units, strict=True):
-        one, zero = (np.zeros_like(parameters) for _ in "10")
-        for value, part in zip((one, zero), parts[:2], strict=True):
-            value[part.where] = clipped_gradient(params, part, parameters)
+    for in_one, in_zero, decides in zip(both.one.graphs, both.zero.graphs, both.units, strict=True):
+        one = np.zeros_like(parameters)
+        one[in_one.where] = clipped_gradient(params, in_one, parameters)
+        zero = np.zeros_like(parameters)
+        zero[in_zero.where] = clipped_gradient(params, in_zero, parameters)
         middle += (one.astype(np.float64) + zero) / 2
-        if parts[2] >= 0:
-            halves[int(parts[2])] = (one - zero) / 2
+        if decides >= 0:
+            halves[int(decides)] = (one - zero) / 2
     return middle, halves
 
 
