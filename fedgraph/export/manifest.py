@@ -206,10 +206,13 @@ def num_honest(plan: Plan) -> int:
 
 def _planned_sum(release: PlannedRelease, dimension: int, honest: int) -> PlannedSum:
     bound, event, mechanism = release.bound, release.event, release.mechanism
-    where, kind = (dimension, _span(release).start, len(release.rounds)), type(bound).__name__
+    kind = type(bound).__name__
+    where = (dimension, _span(release).start, len(release.rounds))
     if not (isinstance(mechanism, GaussianNoise) and isinstance(event, Gaussian)):
         return PlannedSum("answers", kind, None, event.epsilon if isinstance(event, PureDP) else math.inf, 0.0, 1, 0.0, *where)
-    clip = bound.clip if isinstance(bound, (ClippedSum, Rows)) else bound.radius if isinstance(bound, L2Ball) else None
+    clip = bound.radius if isinstance(bound, L2Ball) else None
+    if isinstance(bound, (ClippedSum, Rows)):
+        clip = bound.clip
     sensitivity = mechanism.std * math.sqrt(honest) / event.noise_multiplier
     share = mechanism.std * (1 + FINE)  # the price is then at most the plan's, rounding included
     steps = 2 ** max(_FEWEST_BITS, math.ceil(math.log2(share * math.sqrt(dimension) / (FINE * sensitivity))))

@@ -40,7 +40,7 @@ from fedgraph.methods.base.node_caps import (
 )
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.sensitivity import kernel_name
-from fedgraph.privacy.units import Relation, Unit
+from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("sajadmanesh2023gap")
@@ -275,10 +275,10 @@ def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) 
     Returns:
         float64 [m]; None where the rounds were not kept, or nodes are replaced.
     """
-    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
+    weights = seen.known_shares(plan, state, units)
+    if weights is None:
         return None
-    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
-    weights[units[:, 0]] = 0.5
+    found = np.zeros(weights.size)
     hops = _hops(plan, state)
     for number, nodes in enumerate(seen.groups(plan)):
         part, coins = graph.induced(nodes), seen.Coins.of(nodes, units[:, 0])

@@ -326,10 +326,6 @@ def guarantee_of(
         sampled_once: rate of a secret one-time sample that amplifies all releases, or None.
     """
     stated = (*assumed, *setting_assumptions(facts, relation))
-    protection = Protection(relation, facts.viewer, stated, promised, limit, _several_colluders(facts))
+    colluders = facts.colluders if facts.colluders > 1 and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else None
+    protection = Protection(relation, facts.viewer, stated, promised, limit, colluders)
     return Guarantee(protection, delta, facts.membership.holdings, per_end, sampled_once)
-
-
-def _several_colluders(facts: PublicFacts) -> int | None:
-    """``Protection.colluders`` of the setting: their number where it is more than one and somebody sees sums only."""
-    return facts.colluders if facts.colluders > 1 and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else None

@@ -15,7 +15,7 @@ import numpy as np
 
 from fedgraph.methods.base.plan import Plan, State
 from fedgraph.privacy.mechanisms.ratios import of_coins
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy.units import Relation, Viewer
 
 FEW = 16  # up to so many clients, every message travels by itself (``federation.messages``)
 SINGLE = 512  # up to so many clients, an attack on sums has what the colluding clients sent
@@ -88,6 +88,24 @@ def seen_messages(
                 yield inbox.round, model, inbox.sums[name] - inbox.colluding.get(name, 0)
         elif name in inbox.each:
             yield inbox.round, model, inbox.each[name][group]
+
+
+def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | None:
+    """How much of each row who knows all rows takes off a message: 1, and ½ of a canary's, whose coin is unknown.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        units: int64 [m, ≥ 1], the canaries' global ids first.
+
+    Returns:
+        float64 [num_nodes]; None where the rounds were not kept, or nodes are replaced and not zeroed out.
+    """
+    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
+        return None
+    shares = np.ones(plan.facts.sizes.num_nodes)
+    shares[units[:, 0]] = 0.5
+    return shares
 
 
 @dataclass(eq=False)

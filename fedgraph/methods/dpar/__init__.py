@@ -202,11 +202,11 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     Returns:
         float64 [m]; None where the rounds were not kept, nodes are replaced, or nothing is clipped.
     """
-    params, clipped = plan.params, plan.params.variant != "none"
-    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT or not clipped:
+    params = plan.params
+    weights = seen.known_shares(plan, state, units)
+    if weights is None or params.variant == "none":
         return None
-    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
-    weights[units[:, 0]] = 0.5
+    found = np.zeros(weights.size)
     rate = plan.made.sizes.expected_batch * plan.facts.sizes.num_clients / plan.facts.sizes.num_nodes
     for number, nodes in enumerate(seen.groups(plan)):
         part = rows_of.with_features(graph.induced(nodes), params.features)

@@ -18,7 +18,6 @@ from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import device
 from fedgraph.methods.base import Plan, State, seen
 from fedgraph.methods.features.learner import Made, Memory, Params
-from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph
 
 
@@ -40,10 +39,10 @@ def evidence_of_rounds(plan: Plan[Params, Made], state: State[Memory], graph: Gr
         float64 [m]; None where the viewer sees the model alone, or nodes are replaced.
     """
     made = plan.made
-    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
+    weights = seen.known_shares(plan, state, units)
+    if weights is None:
         return None
-    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
-    weights[units[:, 0]] = 0.5
+    found = np.zeros(weights.size)
     for number, nodes in enumerate(seen.groups(plan)):
         if (weights[nodes] == 1).all():
             continue  # no canary there

@@ -31,7 +31,7 @@ from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Relation, Unit
+from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("daigavane2021node", "wu2022linkteller")
@@ -204,13 +204,16 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
         clients is not under the log cap.
     """
     network = plan.made.network
-    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT or not isinstance(network, Layout):
+    weights = seen.known_shares(plan, state, units)
+    if weights is None or not isinstance(network, Layout):
         return None
-    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
-    weights[units[:, 0]] = 0.5
+    found = np.zeros(weights.size)
     for number, nodes in enumerate(seen.groups(plan)):
         parts = plan.facts.membership.nodes if len(seen.groups(plan)) == 1 and plan.facts.sizes.num_clients > 1 else (nodes,)
-        made = [_known_rows(plan, graph.induced(part), part) for part in parts]
+        made = []
+        for part in parts:
+            known = graph.induced(part)
+            made.append(_one_layer(plan, known, plan.made.caps.neighbourhoods(known.adjacency, part, held=True)))
         order = np.concatenate(parts)
         labels = graph.labels[order]
         coins = seen.Coins.of(order, units[:, 0])
@@ -223,17 +226,12 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
                 left = neighbour_rows.left_over_products(*how, message, weights[order])
                 coins.add(neighbour_rows.clipped_neighbour_products(*how, coins.rows), left)
             elif len(made) == 1 and isinstance(made[0], FeatureMatrix):
-                known = torch.tensor(labels, device=device())
-                one = (network, at, made[0], known, plan.params.clip)
+                one = (network, at, made[0], torch.tensor(labels, device=device()), plan.params.clip)
                 coins.add(products(*one, overlap, coins.rows), left_over_products(*one, message, weights[order]))
             else:
                 return None
         found[order[coins.rows]] = coins.ratios(seen.seen_noise(plan, plan.schedule.releases[0].path, plan.params.clip))
     return found[units[:, 0]]
-
-
-def _known_rows(plan: Planned, part: Graph, nodes: np.ndarray) -> FeatureMatrix | np.ndarray:
-    return _one_layer(plan, part, plan.made.caps.neighbourhoods(part.adjacency, nodes, held=True))
 
 
 def _rows(plan: Planned, graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | subgraphs.Roots | np.ndarray:
