@@ -74,7 +74,8 @@ def run_stale(
         models: of ``Attendance.needed``, in order.
 
     Raises:
-        RuntimeFailure: the job does not say who began with which model, or a client failed.
+        RuntimeFailure: the job does not say who began with which model.
+        FedgraphError: a client failed; the message names method, client and round.
     """
     if job.attendance is None or job.attendance.versions is None:
         raise RuntimeFailure(f"round {round_}: nobody knows which client began with which model")
