@@ -33,11 +33,19 @@ FEDERATED = (Viewer.SERVER_SECURE_AGGREGATION, Viewer.SERVER, Viewer.ACTIVE_SERV
 
 @dataclass(frozen=True)
 class PlannedSum:
-    """One path.
+    """The numbers of one path.
 
-    kind: ``gaussian``, or ``answers`` (randomised by each record). clip: the norm of one unit's contribution, where the bound
-    has one. sensitivity: Δ₂ under the relation; of answers their ε. share: standard deviation of one client's noise, which is
-    ``steps`` steps. largest: the norm that no client's value exceeds. dimension: entries. first, rounds: when.
+    Attributes:
+        kind: ``gaussian``, or ``answers`` (randomised by each record).
+        bound: what bounds one client's value, by the name of its class.
+        clip: the norm of one unit's contribution, where the bound has one.
+        sensitivity: Δ₂ under the relation; of answers their ε.
+        share: standard deviation of one client's noise, in data units.
+        steps: the share is so many steps.
+        largest: the norm that no client's value exceeds.
+        dimension: entries of one value.
+        first: the first round.
+        rounds: how many follow one another.
     """
 
     kind: str
@@ -56,7 +64,25 @@ class PlannedSum:
 class Manifest:
     """What is deployed: protection and ε of the row, who takes part, and per path the numbers of its release.
 
-    cohorts: the clients of each round; empty where all of them answer in every round.
+    Attributes:
+        framework: ``flower`` or ``nvflare``.
+        row: names of the run, the row, its method, data and trust.
+        protection: unit, relation, viewer and assumptions.
+        delta: δ.
+        epsilon: of all that is deployed.
+        clients: how many there are.
+        least_survivors: answers that a round needs.
+        colluders: clients that may tell the server their noise.
+        masked: sums are hidden behind masks.
+        rounds: how many there are.
+        releases: path → its numbers.
+        ledger_sha256: of the ledger of the row.
+        plan_sha256: of the file of the plan.
+        cohorts: the clients of each round; empty where all of them answer in every round.
+        sampling: who is asked, in words.
+        weights: of each client's message in a sum.
+        number_format: how numbers travel, in words.
+        fedgraph_export: version of this format.
     """
 
     framework: str
@@ -80,7 +106,7 @@ class Manifest:
 
 
 def shared_training(plan: Plan) -> Plan:
-    """Where clients train a model together and then each hand in something of their own, the training alone; else the plan.
+    """The training alone, where clients train a model together and then each hand in something of their own; else the plan.
 
     So is DP-FedAvg deployed: nothing but sums of clipped updates leaves a client, and what is paid is the path of the model.
     """
@@ -93,15 +119,21 @@ def shared_training(plan: Plan) -> Plan:
     rounds, least = range(own[0].rounds[-1] + 1), dict(plan.sums.paths).get(MODEL)
     protection, facts = plan.guarantee.protection, plan.facts
     if least is not None:
-        seen, summed = Viewer.SERVER_SECURE_AGGREGATION, (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
+        seen = Viewer.SERVER_SECURE_AGGREGATION
+        summed = (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
         others = (a for a in protection.assumptions if a is not Assumption.UPDATES_SUMMED)
-        protection, facts = replace(protection, viewer=seen, assumptions=(*others, *summed)), replace(facts, viewer=seen)
+        protection = replace(protection, viewer=seen, assumptions=(*others, *summed))
+        facts = replace(facts, viewer=seen)
     schedule = Schedule(len(rounds), (replace(largest, client=None, rounds=rounds),), least or 1)
     return replace(plan, facts=facts, guarantee=replace(plan.guarantee, protection=protection), schedule=schedule, sums=Sums())
 
 
 def require_deployable(plan: Plan) -> None:
-    """``ScenarioError`` that says why a row of this plan cannot be deployed."""
+    """Refuse a plan that cannot be deployed.
+
+    Raises:
+        ScenarioError: with the reason.
+    """
     facts, guarantee = plan.facts, plan.guarantee
     if facts.viewer not in FEDERATED:
         why = f"its viewer is {facts.viewer.value}: one party computes it, so nobody is a client; export a row of trust: sums"
@@ -138,6 +170,7 @@ def _refusal(release: PlannedRelease) -> str:
 
 
 def _span(release: PlannedRelease) -> range:
+    """The rounds of a release if they follow one another, from the first on."""
     return range(release.rounds[0], release.rounds[0] + len(release.rounds)) if release.rounds else range(0)
 
 
@@ -153,22 +186,33 @@ def _largest(bound: Bound) -> float:
 
 
 def planned_sums(plan: Plan, dimensions: Mapping[str, int]) -> dict[str, PlannedSum]:
-    """Per path, the numbers of its release. dimensions: entries of one value, per path."""
+    """Per path, the numbers of its release.
+
+    Args:
+        plan: that is deployed.
+        dimensions: path → entries of one value.
+    """
     return {r.path: _planned_sum(r, dimensions[r.path], num_honest(plan)) for r in plan.schedule.releases}
 
 
 def num_honest(plan: Plan) -> int:
-    """How many clients' noise hides one unit in what the viewer sees: all but the colluders'; one where messages are seen."""
+    """How many clients' noise hides one unit in what the viewer sees.
+
+    It is all but the colluders'; one where messages are seen.
+    """
     secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
     return plan.schedule.min_clients - plan.facts.colluders if secure else 1
 
 
 def _planned_sum(release: PlannedRelease, dimension: int, honest: int) -> PlannedSum:
     bound, event, mechanism = release.bound, release.event, release.mechanism
-    where, kind = (dimension, _span(release).start, len(release.rounds)), type(bound).__name__
+    kind = type(bound).__name__
+    where = (dimension, _span(release).start, len(release.rounds))
     if not (isinstance(mechanism, GaussianNoise) and isinstance(event, Gaussian)):
         return PlannedSum("answers", kind, None, event.epsilon if isinstance(event, PureDP) else math.inf, 0.0, 1, 0.0, *where)
-    clip = bound.clip if isinstance(bound, (ClippedSum, Rows)) else bound.radius if isinstance(bound, L2Ball) else None
+    clip = bound.radius if isinstance(bound, L2Ball) else None
+    if isinstance(bound, (ClippedSum, Rows)):
+        clip = bound.clip
     sensitivity = mechanism.std * math.sqrt(honest) / event.noise_multiplier
     share = mechanism.std * (1 + FINE)  # the price is then at most the plan's, rounding included
     steps = 2 ** max(_FEWEST_BITS, math.ceil(math.log2(share * math.sqrt(dimension) / (FINE * sensitivity))))

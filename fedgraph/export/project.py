@@ -52,10 +52,15 @@ MANIFEST = "fedgraph_export.json"
 
 @dataclass(frozen=True, eq=False)
 class Deployable:
-    """A row that can be deployed: its plan, and the clients of the run it was proven on.
+    """A row that can be deployed, and the clients of the run it was proven on.
 
-    epsilon: of all that is deployed. cohorts: the clients of each round, by the run's public coins; empty where all of them
-    answer in every round.
+    Attributes:
+        run: that it stands in.
+        row: of that run.
+        epsilon: of all that is deployed.
+        plan: of all that is deployed, made again.
+        partition: the clients.
+        cohorts: the clients of each round, by the run's public coins; empty where all of them answer in every round.
     """
 
     run: SavedRun
@@ -68,6 +73,11 @@ class Deployable:
 
 def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployable:
     """The row of a finished run with its plan, made again, and its clients.
+
+    Args:
+        folder: of the run.
+        name: of the row.
+        data_root: where data sets lie; None: where they usually do.
 
     Raises:
         DataError: the folder holds no finished run, no such row, or its data are not there.
@@ -106,7 +116,11 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployab
 
 
 def _round_cohorts(settings: Participation, plan: Plan, cell: Cell, context: Context) -> list[list[int]]:
-    """The clients of each round, as the run drew them. ``ScenarioError`` where a round could be short of one."""
+    """The clients of each round, as the run drew them; empty where all answer.
+
+    Raises:
+        ScenarioError: a round could be short of one.
+    """
     if (who := attendance.drawn_attendance(settings, plan, cell, context)) is None:
         return []
     if settings.sample != "fixed" or settings.drop_out or settings.deadline_s is not None:
@@ -126,10 +140,19 @@ def _attended(plan: Plan, cohorts: list[list[int]]) -> Sequence[PlannedRelease]:
 
 
 def export(found: Deployable, framework: str, out: Path, force: bool = False) -> float:
-    """Write the project; its price, which agrees with the ledger.
+    """Write the project.
+
+    Args:
+        found: the row.
+        framework: ``flower`` or ``nvflare``.
+        out: folder of the project.
+        force: overwrite an earlier export.
+
+    Returns:
+        Its price ε, which agrees with the ledger.
 
     Raises:
-        ScenarioError: ``out`` is there and ``force`` is not said, or the files are not worth the ledger's ε.
+        ScenarioError: ``out`` is there and may not be overwritten, or the files are not worth the ledger's ε.
     """
     if out.exists() and not (force and (out / MANIFEST).is_file()):
         raise ScenarioError(f"{out}: exists already; allowed: a new folder, or --force in the place of an earlier export")
@@ -145,7 +168,11 @@ def export(found: Deployable, framework: str, out: Path, force: bool = False) ->
 
 
 def price_of_project(folder: Path, expected: float) -> float:
-    """What ``fedgraph price`` finds in the files. ``ScenarioError`` where it is not ``expected``, to within ``_AGREES``."""
+    """What ``fedgraph price`` finds in the files.
+
+    Raises:
+        ScenarioError: it is not ``expected``, to within ``_AGREES``.
+    """
     total = pricing.price(folder).headline.total
     if total is None or not abs(total.epsilon - expected) <= _AGREES:
         said = "no ε" if total is None else f"ε = {total.epsilon:.6g}"
@@ -156,7 +183,11 @@ def price_of_project(folder: Path, expected: float) -> float:
 
 
 def _write_files(found: Deployable, framework: str, folder: Path) -> None:
-    """Every file of the project, all from one manifest."""
+    """Every file of the project, all from one manifest.
+
+    Raises:
+        ScenarioError: the plan is too large to be sent.
+    """
     layout = layouts()[framework]
     home = folder / Path(layout["shared/planned.py.j2"]).parent
     home.mkdir(parents=True)
@@ -179,7 +210,8 @@ def _write_files(found: Deployable, framework: str, folder: Path) -> None:
 def _make_manifest(found: Deployable, framework: str, plan_sha256: str) -> Manifest:
     """The numbers of the row."""
     plan, head = found.plan, found.row.head
-    secure, clients = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, plan.facts.sizes.num_clients
+    secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
+    clients = plan.facts.sizes.num_clients
     asked = f"{len(found.cohorts[0])} of {clients} clients, by public coins," if found.cohorts else "every client"
     named = {"run": found.run.title, "row": row_anchor(found.row), "method": head.method, "variant": head.variant}
     whole = math.isclose(found.epsilon, head.epsilon_provable)
@@ -226,7 +258,18 @@ def _public(plan: Plan) -> Plan:
 
 
 def write_clients(found: Deployable, folder: Path) -> list[Path]:
-    """The private graph of each client of the run as ``client-0.json`` …: for a rehearsal on one machine only."""
+    """The private graph of each client of the run, for a rehearsal on one machine only.
+
+    Args:
+        found: the row.
+        folder: a new one.
+
+    Returns:
+        The files ``client-0.json`` …, sorted by name.
+
+    Raises:
+        FileExistsError: the folder is there.
+    """
     folder.mkdir(parents=True, exist_ok=False)
     for subgraph in found.partition.subgraphs:
         packing.write(folder / f"client-{subgraph.client}.json", subgraph)

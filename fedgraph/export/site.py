@@ -30,7 +30,14 @@ _OUTSIDE = Disclose("noise is added by private_sums.py")
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """One client: the plan of all, and its own graph. work: what the method makes of the graph once."""
+    """One client.
+
+    Attributes:
+        plan: of all.
+        subgraph: its own graph.
+        work: what the method makes of the graph once.
+        secret: of its random streams; by default new, from the operating system.
+    """
 
     plan: Plan
     subgraph: Subgraph
@@ -43,7 +50,15 @@ class Site:
         return self.subgraph.client
 
     def bounded(self, model: Mapping[str, np.ndarray], round_: int) -> dict[str, tuple[str, np.ndarray]]:
-        """name → (path, value) of what the plan lets this client release in the round: bounded by the desk, without noise."""
+        """What the plan lets this client release in a round: bounded by the desk, without noise.
+
+        Args:
+            model: what was broadcast.
+            round_: from 0.
+
+        Returns:
+            Name → (path, value).
+        """
         streams = Streams(self.secret, ("site", self.client, round_), self.plan.fingerprint)
         planned = [_in_clear(r) for r in self.plan.schedule.of_client(self.client)]
         desk = Desk("site", self.client, round_, planned, streams.generator("noise"))
@@ -61,10 +76,15 @@ def _in_clear(release: PlannedRelease) -> PlannedRelease:
 
 @lru_cache(maxsize=4)
 def open_site(plan: Path, digest: str, graph: Path) -> Site:
-    """The client whose graph lies in the file ``graph``, once per process.
+    """The client whose graph lies in a file, once per process.
+
+    Args:
+        plan: file of the plan.
+        digest: SHA-256 of that file.
+        graph: file of the client's graph.
 
     Raises:
-        DataError: the plan is not the one of ``digest`` (SHA-256), or the graph has other columns or nodes than were planned.
+        DataError: the plan is another one, or the graph has other columns or nodes than were planned.
     """
     made = read_plan(plan, digest)
     subgraph = packing.read(graph, Subgraph)
@@ -79,7 +99,11 @@ def open_site(plan: Path, digest: str, graph: Path) -> Site:
 
 
 def read_plan(path: Path, digest: str) -> Plan:
-    """The plan in a file. ``DataError`` where its SHA-256 is not ``digest``."""
+    """The plan in a file.
+
+    Raises:
+        DataError: its SHA-256 is not ``digest``.
+    """
     found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no file"
     if found != digest:
         raise DataError(f"{path}: not the plan that was exported ({found[:12]}, not {digest[:12]}); export it again")
@@ -87,9 +111,14 @@ def read_plan(path: Path, digest: str) -> Plan:
 
 
 def save_answer(plan: Plan, state: State, folder: Path) -> None:
-    """``state.json``, and of what classifies nodes ``predictions.csv`` of the public ones, where there are any.
+    """Write ``state.json``, and of what classifies nodes ``predictions.csv`` of the public ones, where there are any.
 
     Both follow from released values.
+
+    Args:
+        plan: of all.
+        state: after the last round.
+        folder: that is made if it is not there.
     """
     folder.mkdir(parents=True, exist_ok=True)
     packing.write(folder / "state.json", state)

@@ -29,8 +29,13 @@ from fedgraph.types import Partition, Subgraph
 
 @dataclass(frozen=True)
 class Masks:
-    """colluders: clients that tell the server all they know. least: answers that a round needs. drop_out: chance that a client
-    which sent its values is silent when shares are asked for."""
+    """How sums are hidden.
+
+    Attributes:
+        colluders: clients that tell the server all they know.
+        least: answers that a round needs.
+        drop_out: chance that a client which sent its values is silent when shares are asked for, in [0, 1).
+    """
 
     colluders: int
     least: int
@@ -41,10 +46,17 @@ class Masks:
 class Job:
     """One training run as workers see it.
 
-    key: names the workspace a worker keeps. stream, fingerprint: name its random streams. attendance: who answers in which
-    round; None where all do. masks: how sums are hidden; None where their secrecy is simulated. starts: names the stream of
-    the first parameters; None: ``stream`` does. taken: ledger lines of what belongs to a choice and was released before, so
-    that a client whose worker was started again still refuses the other alternative.
+    Attributes:
+        key: names the workspace that a worker keeps.
+        root: from which all random streams follow.
+        stream: names its random streams.
+        plan: of the run.
+        fingerprint: of the plan; names its secret streams.
+        attendance: who answers in which round; None where all do.
+        masks: how sums are hidden; None where their secrecy is simulated.
+        starts: names the stream of the first parameters; None: ``stream`` does.
+        taken: ledger lines of what belongs to a choice and was released before, so that a client whose worker was started again
+            still refuses the other alternative.
     """
 
     key: str
@@ -62,7 +74,14 @@ class Job:
 class ClientMessage:
     """One client's message of one round; refuses values without the desk's stamp.
 
-    entries: the ledger lines of all that passed the desk this round, sent or kept at the client.
+    Attributes:
+        client: its number.
+        round: from 0.
+        released: name → value, as the desk released it.
+        entries: the ledger lines of all that passed the desk this round, sent or kept at the client.
+
+    Raises:
+        PrivacyError: a value did not pass the desk.
     """
 
     client: int
@@ -77,6 +96,7 @@ class ClientMessage:
 
     @property
     def num_clients(self) -> int:
+        """How many clients it stands for: one."""
         return 1
 
     @property
@@ -95,9 +115,18 @@ class ClientMessage:
 
 @dataclass(frozen=True, eq=False)
 class BlockMessage:
-    """What the clients of blocks ``first`` … ``first + width − 1`` released in one round, added up; refuses anything else.
+    """What the clients of some blocks released in one round, added up; refuses anything else.
 
-    num_clients: how many of them finished. lines: of the ledger.
+    Attributes:
+        first: number of the first block.
+        width: how many blocks follow one another.
+        round: from 0.
+        released: name → sum.
+        num_clients: how many of their clients finished.
+        lines: of the ledger.
+
+    Raises:
+        PrivacyError: a value is no sum of released values.
     """
 
     first: int
@@ -118,9 +147,14 @@ class BlockMessage:
 
 @dataclass(frozen=True, eq=False)
 class Receipt:
-    """What the driver learns of a round: the ledger lines it caused, equal releases of many clients as one.
+    """What the driver learns of a round.
 
-    down, up: bytes to and from one client, the largest message of the round. messages: clients that sent one.
+    Attributes:
+        round: from 0.
+        releases: the ledger lines that it caused, equal releases of many clients as one.
+        down: bytes to one client.
+        up: bytes from one client, the largest message of the round.
+        messages: clients that sent one.
     """
 
     round: int
@@ -149,7 +183,11 @@ def cut_into_blocks(num_clients: int) -> tuple[range, ...]:
 
 
 def block_piece(partition: Partition, blocks: Sequence[int]) -> dict[int, Subgraph]:
-    """What the actor that has these blocks of clients holds: their subgraphs, by their numbers, and no other client's."""
+    """What the actor that has these blocks of clients holds, and no other client's data.
+
+    Returns:
+        Client → its subgraph.
+    """
     cut = cut_into_blocks(partition.num_clients)
     return {client: partition.subgraphs[client] for block in blocks for client in cut[block]}
 
@@ -164,7 +202,16 @@ def adds_up(plan: Plan) -> bool:
 
 
 def block_sum(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
-    """The sum of what the clients of ``block`` released, in their order; each is forgotten once it is added."""
+    """The sum of what the clients of a block released, in their order; each message is forgotten once it is added.
+
+    Args:
+        block: its number.
+        messages: of its clients.
+        round_: from 0.
+
+    Raises:
+        RuntimeFailure: a client sent other parts, or other shapes, than those before it.
+    """
     released: dict[str, Summed] | None = None
     lines: list[Release | Line] = []
     count = 0
@@ -181,7 +228,14 @@ def block_sum(block: int, messages: Iterable[ClientMessage], round_: int) -> Blo
 
 
 def merged_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
-    """``parts`` (ascending) with every two halves of a branch added; one is left when all blocks are there."""
+    """``parts`` with every two halves of a branch added; one is left when all blocks are there.
+
+    Args:
+        parts: in ascending order of their blocks.
+
+    Raises:
+        RuntimeFailure: two halves hold other parts.
+    """
     done: list[BlockMessage] = []
     for part in parts:
         done.append(part)
@@ -200,10 +254,16 @@ def tree_total(parts: Sequence[BlockMessage]) -> BlockMessage:
 
 
 def _siblings(left: BlockMessage, right: BlockMessage) -> bool:
+    """Whether both are halves of one branch of the binary tree."""
     return left.width == right.width and left.first % (2 * left.width) == 0 and left.first + left.width == right.first
 
 
 def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
+    """The sum of two neighbouring parts; one without any client adds nothing.
+
+    Raises:
+        RuntimeFailure: they hold other parts.
+    """
     if left.num_clients and right.num_clients and set(left.released) != set(right.released):
         raise RuntimeFailure(
             f"round {left.round}: blocks of clients sent {sorted(left.released)} and {sorted(right.released)}; round aborted"
@@ -217,7 +277,11 @@ def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
 
 
 def _require_alike(message: ClientMessage, known: dict[str, Summed]) -> None:
-    """``RuntimeFailure`` where a client sent other parts, or other shapes, than those before it: its noise would be missing."""
+    """Refuse a message that cannot be added: its noise would be missing from the sum.
+
+    Raises:
+        RuntimeFailure: a client sent other parts, or other shapes, than those before it.
+    """
     if set(message.released) != set(known):
         raise RuntimeFailure(
             f"round {message.round}: client {message.client} sent {sorted(message.released)}, others {sorted(known)}; "
@@ -234,10 +298,14 @@ def _require_alike(message: ClientMessage, known: dict[str, Summed]) -> None:
 def union(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
     """Many clients' subgraphs as one, for methods that compute the clients of a block together.
 
-    Returns: (the disjoint union, starts: int64 [k + 1]); ``subgraphs[i]`` has the rows ``starts[i]`` … ``starts[i + 1] − 1``.
-
     A node that two clients hold is there twice, without an edge between the two. ``client`` is the first one's number;
     there is no centre.
+
+    Args:
+        subgraphs: one or more.
+
+    Returns:
+        (the disjoint union, starts: int64 [k + 1]); ``subgraphs[i]`` has the rows ``starts[i]`` … ``starts[i + 1] − 1``.
     """
     first = subgraphs[0]
     if len(subgraphs) == 1:
@@ -263,7 +331,13 @@ def union(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
 
 
 def _stacked(matrices: Sequence[sp.csr_array], shifts: np.ndarray, columns: int) -> sp.csr_array:
-    """Rows of all, one matrix under the other, the columns of each moved by its shift."""
+    """One matrix under the other.
+
+    Args:
+        matrices: CSR each.
+        shifts: int64 [k], by which the columns of each are moved.
+        columns: of the result.
+    """
     counts = np.array([m.indptr[-1] for m in matrices], dtype=np.int64)
     rows = np.concatenate([np.diff(m.indptr) for m in matrices])
     indptr = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])

@@ -41,7 +41,13 @@ from fedgraph.documents.settings import Settings
 
 @dataclass(frozen=True)
 class Link:
-    """Rates in bit per second, latency in seconds, one way."""
+    """A line between a client and the server.
+
+    Attributes:
+        down: bit per second to the client.
+        up: bit per second from the client.
+        latency: seconds, one way.
+    """
 
     down: float
     up: float
@@ -49,6 +55,7 @@ class Link:
 
     @property
     def words(self) -> str:
+        """Its rates and latency, for a report."""
         return f"{self.down / 1e6:g} Mbit/s down, {self.up / 1e6:g} up, {self.latency * 1e3:g} ms one way"
 
 
@@ -88,7 +95,9 @@ class Participation(Settings):
 
     @model_validator(mode="after")
     def _consistent(self) -> Participation:
-        own, waits, masked = dict(self), self.mode == "synchronous", self.secure_aggregation == "masks"
+        own = dict(self)
+        waits = self.mode == "synchronous"
+        masked = self.secure_aggregation == "masks"
         # a run's own copy of its scenario writes every default
         given = [key for key, field in type(self).model_fields.items() if own[key] != field.default]
         alone = ", ".join(key for key in ("buffer", "concurrency") if key in given)
@@ -133,7 +142,10 @@ class Participation(Settings):
         return self.share * (1 - self.drop_out) * in_time
 
     def answers_needed(self, num_clients: int) -> int:
-        """The least answers of a round that counts; noise behind secure aggregation is chosen for this many."""
+        """The least answers of a round that counts; noise behind secure aggregation is chosen for this many.
+
+        By default, where clients may be absent, three standard deviations below the mean number of answers; at least one.
+        """
         if self.mode == "asynchronous":
             return self.buffer
         if self.least is not None:
@@ -148,10 +160,15 @@ class Participation(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Attendance:
-    """answered: bool [rounds, clients]; a round with fewer than ``least`` answers is empty, and counts as aborted.
+    """Who answers when.
 
-    computed: float [rounds], seconds of computing that each round waits for. chosen: the asked.
-    versions: int [rounds, clients], where nobody waits for others: the round whose model each began with; −1: absent.
+    Attributes:
+        answered: bool [rounds, clients]; a round with too few answers is empty.
+        computed: float [rounds], seconds of computing that each round waits for.
+        asked: how often some client was asked, over all rounds.
+        aborted: rounds with too few answers.
+        chosen: bool [rounds, clients], who was asked; where nobody waits for others, who is in the buffer.
+        versions: int [rounds, clients], where nobody waits for others: the round whose model each began with; −1: absent.
     """
 
     answered: np.ndarray
@@ -166,14 +183,23 @@ class Attendance:
         return [] if self.versions is None else sorted(set(self.versions[round_, self.answered[round_]].tolist()))
 
     def clients(self, round_: int, among: Sequence[int]) -> list[int]:
-        """Those of ``among`` that answer in the round."""
+        """Those of ``among`` (numbers of clients) that answer in the round."""
         return [client for client in among if self.answered[round_, client]]
 
 
 def attendance(
     settings: Participation, num_clients: int, rounds: int, least: int, root: int, path: tuple[str | int, ...]
 ) -> Attendance:
-    """Who answers when. Every round has a stream of its own, so a longer run begins as a shorter one does."""
+    """Who answers when. Every round has a stream of its own, so a longer run begins as a shorter one does.
+
+    Args:
+        settings: who takes part.
+        num_clients: how many there are.
+        rounds: how many there are.
+        least: answers that a round needs; one with fewer is aborted.
+        root: of the public coins.
+        path: names their stream.
+    """
     answered, chosen = np.zeros((2, rounds, num_clients), dtype=bool)
     computed, aborted = np.zeros(rounds), 0
     for round_ in range(rounds):
@@ -190,7 +216,16 @@ def attendance(
 def some_round(
     settings: Participation, num_clients: int, rounds: int, least: int, root: int, path: tuple[str | int, ...]
 ) -> bool:
-    """Whether at least one round of ``attendance`` has its answers; draws no round after the first of them."""
+    """Whether at least one round of ``attendance`` has its answers; draws no round after the first of them.
+
+    Args:
+        settings: who takes part.
+        num_clients: how many there are.
+        rounds: how many there are.
+        least: answers that a round needs.
+        root: of the public coins.
+        path: names their stream.
+    """
     drawn = (_drawn(settings, num_clients, root, path, round_)[1] for round_ in range(rounds))
     return any(in_time.sum() >= least for in_time in drawn)
 
@@ -198,9 +233,15 @@ def some_round(
 def _drawn(
     settings: Participation, num_clients: int, root: int, path: tuple[str | int, ...], round_: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(who is asked, who of them answers in time: bool [clients]; seconds of computing: float64 [clients]), one round."""
+    """One round.
+
+    Returns:
+        (bool [clients], who is asked; bool [clients], who of them answers in time; float64 [clients], seconds of computing).
+    """
     rng = seeds.generator(root, "participation", *path, round_)
-    order, coins, drops = rng.permutation(num_clients), rng.random(num_clients), rng.random(num_clients)
+    order = rng.permutation(num_clients)
+    coins = rng.random(num_clients)
+    drops = rng.random(num_clients)
     times = settings.compute_s * np.exp(settings.spread * rng.standard_normal(num_clients))
     chosen = coins < settings.share
     if settings.sample != "poisson":
@@ -213,12 +254,24 @@ def _drawn(
 def buffered_attendance(
     settings: Participation, num_clients: int, rounds: int, root: int, path: tuple[str | int, ...], concurrency: int
 ) -> Attendance:
-    """Who is in which buffer, with which model. ``concurrency`` is at least ``settings.buffer``."""
+    """Who is in which buffer, with which model (FedBuff).
+
+    Args:
+        settings: who takes part.
+        num_clients: how many there are.
+        rounds: steps of the server.
+        root: of the public coins.
+        path: names their stream.
+        concurrency: clients that compute at the same time; at least ``settings.buffer``.
+    """
     rng = seeds.generator(root, "participation", *path, "asynchronous")
     own = rng.standard_normal(num_clients)
     waiting = deque(rng.permutation(num_clients).tolist())
     versions = np.full((rounds, num_clients), -1)
-    computed, asked, now, began = np.zeros(rounds), 0, 0.0, 0.0
+    computed = np.zeros(rounds)
+    asked = 0
+    now = 0.0
+    began = 0.0
     busy: list[tuple[float, int, int]] = []
     for step in range(rounds):
         buffer: list[int] = []
@@ -241,21 +294,33 @@ def buffered_attendance(
 
 @dataclass(frozen=True, eq=False)
 class Stale:
-    """The models that the clients of one buffer began with. since: per client, whose model. step: of the server."""
+    """The models that the clients of one buffer began with.
+
+    Attributes:
+        models: round → the model that was broadcast in it.
+        since: int [clients], the round whose model each began with.
+        step: of the server.
+    """
 
     models: Mapping[int, dict[str, np.ndarray]]
     since: np.ndarray
     step: int
 
     def of(self, client: int) -> tuple[dict[str, np.ndarray], float]:
-        """(the model, the weight of the update)."""
+        """(the model of ``client``, the weight 1/√(1 + τ) of its update)."""
         version = int(self.since[client])
         return self.models[version], 1.0 / math.sqrt(1.0 + self.step - version)
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What travelled: bytes to and from one client in one round (the largest), and all rounds' seconds on each link."""
+    """What travelled.
+
+    Attributes:
+        down: bytes to one client in one round, the largest.
+        up: bytes from one client in one round, the largest.
+        seconds: of all rounds, on each of ``LINKS``.
+    """
 
     down: int
     up: int
@@ -263,7 +328,12 @@ class Traffic:
 
 
 def round_traffic(sizes: Sequence[tuple[int, int]], computed: np.ndarray | None) -> Traffic:
-    """sizes: per round, bytes down to and up from one client. Clients work side by side; the server's own line is no limit."""
+    """What travelled, and how long it took. Clients work side by side; the server's own line is no limit.
+
+    Args:
+        sizes: per round, bytes down to and up from one client.
+        computed: float [rounds], seconds of computing that each round waits for; None: none.
+    """
     waits = np.zeros(len(sizes)) if computed is None else computed
     seconds = dict.fromkeys(LINKS, float(waits.sum()))
     for name, link in LINKS.items():

@@ -28,7 +28,10 @@ ONE_DRAW = (
 
 
 class Engine(Protocol):
-    """What the loop needs of ``fedgraph.runtime.base.Runtime``."""
+    """What the loop needs of ``fedgraph.runtime.base.Runtime``.
+
+    ``deal`` gives every client actor its piece of a shared value, and ``federate`` runs a function at the server.
+    """
 
     def deal(self, handle: Any, piece: Callable[[Any, range], Any], num_items: int) -> Any: ...
     def federate(
@@ -37,7 +40,11 @@ class Engine(Protocol):
 
 
 class Clients(Protocol):
-    """What the server needs of ``fedgraph.runtime.base.Clients``."""
+    """What the server needs of ``fedgraph.runtime.base.Clients``.
+
+    ``share`` sends a value to every client actor, ``ask`` calls a function at each of them, ``seal`` gives a value as the
+    next round may see it, and ``count`` tells what travelled.
+    """
 
     def share(self, key: str, value: Any) -> Any: ...
     def ask(self, function: Callable[..., object], num_items: int, *args: object) -> list[Any]: ...
@@ -49,7 +56,9 @@ class Clients(Protocol):
 class Outcome:
     """The final state and every release on the way.
 
-    Args:
+    Attributes:
+        state: after the last round.
+        releases: ledger lines, those of shared rounds among them.
         notes: sentences for the report on how it was simulated.
         sizes: of each round, bytes to and from one client.
         kept: (round, state after it) of the rounds that were asked for.
@@ -64,7 +73,13 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Advanced:
-    """Where a training stands after some rounds. kept: as ``Outcome.kept``."""
+    """Where a training stands after some rounds.
+
+    Attributes:
+        state: after the last of them.
+        receipts: of each of them.
+        kept: as ``Outcome.kept``.
+    """
 
     state: State
     receipts: tuple[Receipt, ...]
@@ -73,7 +88,11 @@ class Advanced:
 
 @dataclass(eq=False)
 class Prefixes:
-    """States after the budget-independent rounds of plans that share them (kept for one process's life)."""
+    """States after the rounds that plans with several budgets share; kept for one process's life.
+
+    Attributes:
+        known: name of what is shared → where it stands.
+    """
 
     known: dict[str, Advanced] = field(default_factory=dict)
 
@@ -93,16 +112,25 @@ def run(
     starts: tuple[str | int | float, ...] | None = None,
     keep: frozenset[int] = frozenset(),
 ) -> Outcome:
-    """All rounds of ``plan`` on the shared ``partition`` (``runtime.share``), at its clients and its server.
+    """All rounds of ``plan`` on the shared ``partition``, at its clients and its server.
 
     Args:
+        runtime: where they run.
+        partition: as ``runtime.share`` gave it.
+        plan: of the method.
+        root: from which all random streams follow.
         stream: names this cell's random streams.
         shared_stream: names those of the shared first rounds, which run once per shared key of the plan and are recorded in
             every ledger that builds on them.
+        prefixes: shared rounds that ran before; takes those that run now.
+        on_round: called with (rounds done, rounds in all).
         attendance: who answers; None: everybody.
         masks: how the sums of a plan for them (``secure.plan``) are hidden.
         starts: names the stream of the first parameters in place of ``stream``.
         keep: after which rounds of this cell alone, counted from 1, the state is kept.
+
+    Raises:
+        RuntimeFailure: rounds are shared, and clients may be absent; or a round failed.
     """
     name = account_name(stream)
     public = dataclasses.replace(plan.facts.public, graph=None)  # clients need it no more
@@ -140,9 +168,17 @@ def run(
 def advance_rounds(
     clients: Clients, partition: Any, job: Job, before: Advanced | None, rounds: range, keep: frozenset[int]
 ) -> Advanced:
-    """At the server: ``rounds`` of one training, from ``before`` or from the beginning.
+    """At the server: ``rounds`` of one training.
 
     A round is one call of every client actor and one merge. What does not change travels once, before the first round.
+
+    Args:
+        clients: the actors that hold them.
+        partition: as the runtime dealt it to them.
+        job: the training run.
+        before: where the training stands; None: at its beginning.
+        rounds: which follow one another.
+        keep: after which rounds, counted from 1, the state is kept.
     """
     named = dataclasses.replace(job, key=f"{os.getpid()}:{next(_runs)}:{job.key}")
     handle = clients.share("job", named)

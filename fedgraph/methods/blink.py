@@ -69,7 +69,14 @@ class Params(Settings):
 
 @dataclass(frozen=True)
 class Split:
-    """answers: r, of each pair. answer, degree: ε of one answer and of one degree; ∞: in clear. of_list: ε of a whole list."""
+    """How the budget is divided.
+
+    Attributes:
+        answers: r, how many answers are given about each pair: 1 or 2.
+        answer: ε of one answer; ∞: in clear.
+        degree: ε of one degree; ∞: none is sent.
+        of_list: ε of one node's whole list, its degree included.
+    """
 
     answers: int
     answer: float
@@ -79,7 +86,12 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """attributes: every node's public features and labels."""
+    """What the plan made of public facts.
+
+    Attributes:
+        attributes: every node's public features and labels.
+        split: how the budget is divided.
+    """
 
     attributes: Graph
     split: Split
@@ -87,8 +99,13 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server. seed: of the training. scores: [n, c]. yeses: CSR [n, n], what was answered; degrees: float [n], as
-    received. All but the seed are None until they are there.
+    """What the server remembers. All but the seed are None until they are there.
+
+    Attributes:
+        seed: of the training.
+        scores: float [n, c].
+        yeses: CSR [n, n], how often a pair was answered with yes.
+        degrees: float64 [n], as received; zeros where none were sent.
     """
 
     seed: int
@@ -101,7 +118,12 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Answers and degrees of every client; refuses what does not fit into memory, from public numbers alone."""
+    """Answers and degrees of every client.
+
+    Raises:
+        ScenarioError: features or labels are not public, clients share edges, or all pairs do not fit into memory (which public
+            numbers alone say).
+    """
     attributes = base.require_attributes("blink", facts)
     if facts.membership.cut_edges_shared:
         raise ScenarioError("blink asks about pairs within a client: write cut_edges: dropped")
@@ -112,7 +134,9 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             f"blink looks at all pairs of {max(facts.sizes.clients)} nodes and needs about {needed:.3g} GB (memory_gb: "
             f"{params.memory_gb:g}); use method: gap_edge, which does not, or raise memory_gb"
         )
-    split, relation, several = _split(params, budget), Relation.EDGE_UNDIRECTED, facts.sizes.num_clients > 1
+    split = _split(params, budget)
+    relation = Relation.EDGE_UNDIRECTED
+    several = facts.sizes.num_clients > 1
     assumed = (
         *base.ATTRIBUTES_PUBLIC,
         *base.setting_assumptions(replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED), relation),
@@ -141,6 +165,7 @@ def _split(params: Params, budget: base.Budget) -> Split:
 
 
 def _releases(params: Params, facts: base.PublicFacts, split: Split, client: int) -> tuple[PlannedRelease, ...]:
+    """What one client releases: its answers about pairs, and with noise its degrees."""
     if params.links == "none":
         return ()
     n, now = facts.sizes.clients[client], range(1)
@@ -157,6 +182,7 @@ def _releases(params: Params, facts: base.PublicFacts, split: Split, client: int
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Nothing is known; with ``links: none`` the network is trained at once, on no edge."""
     memory = Memory(int(rng.integers(2**63)))
     if plan.params.links != "none":
         return base.State({}, memory)
@@ -165,6 +191,11 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> sp.csr_array:
+    """CSR [n_i, n_i], the client's edges.
+
+    Raises:
+        DataError: the graph is not simple.
+    """
     require_simple(subgraph.graph.adjacency)
     return subgraph.graph.adjacency
 
@@ -186,7 +217,9 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
     if links == "none":
         return state
     members, n = plan.facts.membership.nodes, plan.facts.sizes.num_nodes
-    parts, guessed, degrees = [], [], np.zeros(n)
+    parts = []
+    guessed = []
+    degrees = np.zeros(n)
     for place, nodes in enumerate(members):
         said = np.concatenate([inbox.each[f"answers {number}"][place] for number in range(split.answers)])
         ends = np.concatenate([said, said[:, ::-1]])
@@ -203,8 +236,18 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def _placed(parts: list[sp.csr_array], members: tuple[np.ndarray, ...], num_nodes: int) -> sp.csr_array:
-    """Graphs of clients over the numbers of all nodes."""
-    joint, order = sp.csr_array(sp.block_diag(parts, format="csr")), np.empty(num_nodes, dtype=np.int64)
+    """Graphs of clients over the numbers of all nodes.
+
+    Args:
+        parts: CSR [n_i, n_i] of each client.
+        members: int64 [n_i], global ids of each client's nodes; together every node once.
+        num_nodes: n.
+
+    Returns:
+        CSR [n, n].
+    """
+    joint = sp.csr_array(sp.block_diag(parts, format="csr"))
+    order = np.empty(num_nodes, dtype=np.int64)
     order[np.concatenate(members)] = np.arange(num_nodes)
     return sp.csr_array(joint[order][:, order])
 
@@ -221,10 +264,19 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """For each pair [m, 2] the log-likelihood ratio of all answers and of both degrees, the edge there against not.
+    """For each pair the log-likelihood ratio of all answers and of both degrees, the edge there against not.
 
-    graph: what is known, without the pairs. Other pairs of a node are as likely there as not, so a degree is held against the
-    known one and half of its other pairs. Without noise only the sign means something. None where nothing was released.
+    Other pairs of a node are as likely there as not, so a degree is held against the known one and half of its other pairs.
+    Without noise only the sign means something.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: what is known, without the pairs.
+        pairs: int64 [m, 2], global ids.
+
+    Returns:
+        float64 [m]; None where nothing was released.
     """
     memory, split = state.memory, plan.made.split
     if memory.yeses is None or memory.degrees is None:

@@ -26,6 +26,7 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
+from scipy.special import softmax
 
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
@@ -35,15 +36,15 @@ from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.learning.optimisers import public_training as public
 from fedgraph.learning.optimisers.descents import Descended
-from fedgraph.learning.propagation.aggregation import placed
 from fedgraph.methods import base
+from fedgraph.methods.base import noisy_hops
 from fedgraph.methods.base.node_caps import descent_of
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, kernel_name, sensitivity_l2
-from fedgraph.privacy.units import Relation, Unit, Viewer
+from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("chien2023differentially")
@@ -76,7 +77,12 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """attributes: every node's public features and labels. layout: of the network on adjacency rows."""
+    """What the plan made of public facts.
+
+    Attributes:
+        attributes: every node's public features and labels.
+        layout: of the network on adjacency rows.
+    """
 
     attributes: Graph
     layout: Layout
@@ -84,7 +90,13 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's adjacency rows over all nodes, at unit length; their labels; whose they are."""
+    """A client's rows.
+
+    Attributes:
+        x: its adjacency rows over all nodes, [n_i, n], at unit length.
+        labels: int64 [n_i], −1 where unknown.
+        nodes: int64 [n_i], whose rows they are.
+    """
 
     x: FeatureMatrix
     labels: torch.Tensor
@@ -93,8 +105,13 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server. seed: of the classifier. descended: how far the private network is. released: [n, c], noisy
-    probabilities as they came; scores: [n, c]; None until they are there.
+    """What the server remembers.
+
+    Attributes:
+        seed: of the classifier.
+        descended: how far the private network is.
+        released: float [n, c], noisy probabilities as they came; None until then.
+        scores: float [n, c], of the classifier; None until it is trained.
     """
 
     seed: int
@@ -107,7 +124,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """T gradients and one release of rows, priced at 4C and 2."""
+    """T gradients and one release of rows, priced at 4C and 2.
+
+    Raises:
+        ScenarioError: features or labels are not public, or clients share edges.
+    """
     attributes = base.require_attributes("dpdgc", facts)
     if facts.membership.cut_edges_shared:
         raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
@@ -154,6 +175,7 @@ def _notes(params: Params, noised: tuple[tuple[Mechanism, Event], ...], budget: 
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The first parameters; with ``steps: 0`` the classifier is trained at once, on public rows alone."""
     descended = descent_of(plan.params).start(plan.made.layout.start(rng))
     memory = Memory(int(rng.integers(2**63)), descended)
     if not plan.params.steps:
@@ -162,6 +184,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's rows; labels are those that are public."""
     own, labels = subgraph.graph.adjacency.tocoo(), plan.made.attributes.labels[subgraph.nodes]
     there = (np.ones(own.nnz, np.float32), (own.coords[0], subgraph.nodes[own.coords[1]]))
     rows = sp.csr_array(there, shape=(subgraph.nodes.size, plan.facts.sizes.num_nodes))
@@ -176,24 +199,20 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
     def rows() -> np.ndarray:
         found = _probabilities(logits(plan.made.layout, model["parameters"], work.x))
-        secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-        return placed([found], [work.nodes], plan.facts.sizes.num_nodes) if secure else found
+        return noisy_hops.sent_rows(plan, work.nodes, found)
 
     return {"rows": desk.release("rows", rows)}
 
 
 def _probabilities(scores: np.ndarray) -> np.ndarray:
-    shifted = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(scores.astype(np.float64), axis=1))
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """One step; the averaged parameters before the last round; then the classifier."""
     memory, steps = state.memory, plan.params.steps
     if inbox.round == steps:
-        parts = inbox.each.get("rows")
-        rows = placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums["rows"]
-        memory = replace(memory, released=rows)
+        memory = replace(memory, released=noisy_hops.received_hops(plan, inbox, "rows"))
         return base.State(state.model, replace(memory, scores=_learnt(plan, memory)))
     labelled = np.float32((plan.made.attributes.labels >= 0).sum())
     after = descent_of(plan.params).step(memory.descended, inbox.sums["gradient"] / labelled, inbox.round)
@@ -202,7 +221,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def _learnt(plan: Planned, memory: Memory) -> np.ndarray:
-    """[n, c], of a classifier on public rows and, where they help on public labels, the released ones."""
+    """float [n, c], of a classifier on public rows and, where they help on public labels, the released ones."""
     p, labels, classes = plan.params, plan.made.attributes.labels, plan.facts.sizes.num_classes
     encoder = public.Encoder("classes", p.hidden, p.folds, public.Fitting(p.epochs, 0.01, 5e-4))
     inputs = [public.encode_nodes(plan.made.attributes, encoder).own]
@@ -219,10 +238,18 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """For each pair [m, 2] the log-likelihood ratio of the released rows of both ends, the edge there against not, times s².
+    """For each pair the log-likelihood ratio of the released rows of both ends, the edge there against not, times s².
 
-    graph: what is known, without the pairs; other pairs in question are left out. Gradients are not read. None where nothing
-    was released.
+    Other pairs in question are left out. Gradients are not read.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: what is known, without the pairs.
+        pairs: int64 [m, 2], global ids.
+
+    Returns:
+        float64 [m]; None where nothing was released.
     """
     if state.memory.released is None:
         return None

@@ -81,10 +81,14 @@ prepare, client = noisy_hops.prepare, noisy_hops.client
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Memory(HopMemory):
-    """Of the server: released sums and what followed from them.
+    """What the server remembers: released sums and what followed from them.
 
-    seed: of the classifier. encoder: its parameters. inputs: [H⁰ …], float32 [n, h] each. classifier, scores [n, c]: once
-    every hop is there.
+    Attributes:
+        seed: of the classifier.
+        encoder: its parameters, flat.
+        inputs: [H⁰ …], float32 [n, h] each.
+        classifier: once every hop is there, else None.
+        scores: float [n, c], of the classifier; None before it is trained.
     """
 
     seed: int
@@ -98,7 +102,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Every hop, priced."""
+    """Every hop, priced.
+
+    Raises:
+        ScenarioError: features or labels are not public, or a directed edge is shared by two clients.
+    """
     unread = params.hops and params.depth == "chosen" and params.in_sample
     return noisy_hops.plan_noisy_hops("gap_edge", params, facts, budget, (ALL_HOPS,) if unread else ())
 
@@ -123,7 +131,11 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] scores: from the cached hops (``graph`` is not read), or of the new nodes of a public ``graph``."""
+    """float [n, c] scores, from the cached hops (``graph`` is not read), or of the new nodes of a public ``graph``.
+
+    Raises:
+        RuntimeFailure: the last hop is not there.
+    """
     memory = state.memory
     if memory.classifier is None or memory.scores is None:
         raise RuntimeFailure("gap_edge was asked for predictions before its last hop")

@@ -36,14 +36,24 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """attributes: every node's public features."""
+    """What the plan made of public facts.
+
+    Attributes:
+        attributes: every node's public features.
+    """
 
     attributes: Graph
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """graph: all edges that the clients hold, once they came. rows: of the trained encoder, [n, 64]."""
+    """What the server remembers.
+
+    Attributes:
+        seed: of the encoder's training.
+        graph: all edges that the clients hold, once they came; else None.
+        rows: float [n, 64], of the trained encoder; None where none is trained.
+    """
 
     seed: int
     graph: Graph | None = None
@@ -54,7 +64,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """All edges, in clear, at any ε."""
+    """All edges, in clear, at any ε.
+
+    Raises:
+        ScenarioError: features are not public.
+    """
     if facts.public.attributes is None:
         raise ScenarioError("link_clear needs public features: use it in task: link_prediction")
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC)
@@ -66,6 +80,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Nothing is known but a seed for the encoder."""
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
@@ -75,6 +90,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
 
 
 def client(plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
+    """The client's edges, as they are."""
     return {"edges": desk.release("edges", work)}
 
 
@@ -87,7 +103,11 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
-    """float64 [m]."""
+    """float64 [m], of pairs [m, 2]: a heuristic, or the inner products of the encoder's rows.
+
+    Raises:
+        RuntimeFailure: the edges are not there.
+    """
     memory = state.memory
     if memory.graph is None:
         raise RuntimeFailure("link_clear was asked for scores before it had the edges")

@@ -36,8 +36,9 @@ from fedgraph.documents.settings import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links, pair_scorer
 from fedgraph.learning.optimisers.descents import poisson_mask
-from fedgraph.learning.propagation.aggregation import hop, placed, require_simple, unit_length, with_cut
+from fedgraph.learning.propagation.aggregation import require_simple, unit_length, with_cut
 from fedgraph.methods import base
+from fedgraph.methods.base import noisy_hops
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
@@ -45,7 +46,7 @@ from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, 
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import NeighbourSums
 from fedgraph.privacy.sensitivity import Bound, EdgeClippedSum, EdgeRows, kernel_name
-from fedgraph.privacy.units import Relation, Unit, Viewer
+from fedgraph.privacy.units import Relation, Unit
 from fedgraph.types import Subgraph
 
 REFERENCE = base.bibtex("sajadmanesh2023gap", "huang2025relational")
@@ -79,8 +80,13 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """public: float32 [n, w], hop 0. split: columns of features. key: of the public coins and the random pairs. std: of the
-    noise in the whole sum that teaches the decoder.
+    """What the plan made of public facts.
+
+    Attributes:
+        public: float32 [n, w], hop 0.
+        split: how many of its columns are features; the others are random signs.
+        key: of the public coins and the random pairs.
+        std: standard deviation of the noise in the whole sum that teaches the decoder; 0: none.
     """
 
     public: np.ndarray
@@ -91,9 +97,13 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's edges. adjacency: CSR of those that are summed over, [n_i, n_i], or [n_i, num_nodes] with those that leave it.
+    """A client's edges.
 
-    supervision: int64 [m, 2], global ids of those that supervise. shares: float64 [m], how much of each this client counts.
+    Attributes:
+        adjacency: CSR of those that are summed over, [n_i, n_i], or [n_i, num_nodes] with those that leave it.
+        supervision: int64 [m, 2], global ids of those that supervise.
+        shares: float64 [m], how much of each this client counts.
+        nodes: int64 [n_i], global ids of its nodes.
     """
 
     adjacency: sp.csr_array
@@ -104,7 +114,12 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """direction: float64 [d], of the discriminant, once it is there. learnt: where DP-SGD is, once it began."""
+    """What the server remembers.
+
+    Attributes:
+        direction: float64 [d], of the discriminant, once it is there.
+        learnt: where DP-SGD is, once it began.
+    """
 
     direction: np.ndarray | None = None
     learnt: pair_scorer.Learnt | None = None
@@ -115,7 +130,12 @@ Priced: TypeAlias = tuple[Mechanism, Event]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Every hop and the discriminant, priced."""
+    """Every hop, and the sum or the steps that teach the decoder, priced.
+
+    Raises:
+        ScenarioError: there are no public features, nothing is left to read without hops, or clients share edges while
+            ``decoder: steps`` follows a hop.
+    """
     attributes = facts.public.attributes
     if attributes is None:
         raise ScenarioError("link_hops needs public features: use it in task: link_prediction")
@@ -148,13 +168,19 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tuple[Priced, Priced, int]:
-    """(of a hop, of the sum that teaches the decoder, clients that must finish); of shared edges events price one end."""
+    """The noise of both kinds of release; of shared edges events price one end.
+
+    Returns:
+        (of a hop, of the sum or step that teaches the decoder, clients that must finish).
+    """
     if not budget.private:
         return base.NO_NOISE, base.NO_NOISE, 1
     whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
     share = params.supervision_share if params.hops else 1.0
     of_hop = whole * math.sqrt(params.hops / (1 - share)) if params.hops else math.inf
-    of_last, change, ends = whole / math.sqrt(share), CLIP, math.sqrt(2) if facts.membership.cut_edges_shared else 1.0
+    of_last = whole / math.sqrt(share)
+    change = CLIP
+    ends = math.sqrt(2) if facts.membership.cut_edges_shared else 1.0
     hop_event, last_event = Gaussian(ends * of_hop), cast(Event, Gaussian(ends * of_last))
     if params.decoder == "steps":
 
@@ -173,13 +199,18 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Hop 0, which is public."""
     return _broadcast(plan, plan.made.public, 0)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's edges by the public coins of their pairs; of an edge to another client's node it counts one half.
+    """The client's edges by the public coins of their pairs.
 
-    Steps draw such an edge at one client alone, which has the node of the smaller id.
+    Of an edge to another client's node a sum counts one half. Steps draw such an edge at one client alone, which has the node
+    of the smaller id.
+
+    Raises:
+        DataError: the graph is not simple.
     """
     require_simple(subgraph.graph.adjacency)
     nodes, own = subgraph.nodes, links.edges_of(subgraph.graph.adjacency)
@@ -199,19 +230,15 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """One noisy hop over the client's edges (behind secure aggregation: on the rows of all nodes), or what teaches."""
     if round_ >= plan.params.hops:
-        teach = _supervised if plan.params.decoder == "sum" else _gradient
-        return {"supervision": desk.release("supervision", lambda: teach(plan, work, model, streams))}
-
-    def aggregate() -> np.ndarray:
-        rows, whole = model["rows"][:, -plan.made.public.shape[1] :], plan.facts.sizes.num_nodes
-        sums = hop(work.adjacency, rows if work.adjacency.shape[1] == whole else rows[work.nodes])
-        return placed([sums], [work.nodes], whole) if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else sums
-
-    return {"aggregate": desk.release("aggregate", aggregate)}
+        if plan.params.decoder == "sum":
+            return {"supervision": desk.release("supervision", lambda: _supervised(plan, work, model))}
+        return {"supervision": desk.release("supervision", lambda: _gradient(plan, work, model, streams))}
+    rows = model["rows"][:, -plan.made.public.shape[1] :]
+    return {"aggregate": desk.release("aggregate", lambda: noisy_hops.client_hop(plan, work.adjacency, work.nodes, rows))}
 
 
 def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.Streams) -> np.ndarray:
-    """[1 + p], of the supervision edges that are drawn in this step."""
+    """float [1 + p], of the supervision edges that are drawn in this step."""
     drawn = poisson_mask(len(work.supervision), plan.params.sampling_rate, streams.generator("batch"))
     return pair_scorer.clipped_gradient_sum(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
 
@@ -222,8 +249,8 @@ def _read(plan: Planned, model: base.Model) -> np.ndarray:
     return np.concatenate([unit_length(rows) for rows in hops], axis=1) / np.float32(math.sqrt(len(hops)))
 
 
-def _supervised(plan: Planned, work: Work, model: base.Model, streams: base.Streams) -> np.ndarray:
-    """[m, 1 + d]: a 1 and what released rows say, of each supervision edge, times the share of it that the client counts."""
+def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
+    """float64 [m, 1 + d]: of each supervision edge a 1 and what released rows say, times the share that the client counts."""
     known = _known(plan, model, work.supervision)
     return np.concatenate([np.ones((len(known), 1)), known], axis=1) * work.shares[:, None]
 
@@ -243,7 +270,11 @@ def _random(plan: Planned) -> np.ndarray:
 
 
 def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[Memory]:
-    """All rows so far; of a sum how random pairs look in them, of steps the scorer, once all ``hops`` are there."""
+    """The state after ``hops`` hops.
+
+    It broadcasts all rows so far: for ``decoder: sum`` with how random pairs look in them, for ``decoder: steps`` with the
+    scorer, once all hops are there.
+    """
     if plan.params.decoder == "sum":
         scale = links.Scale.of_random(_blocks(plan, rows).known_of(_random(plan)))
         return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
@@ -260,8 +291,7 @@ def _learner(plan: Planned) -> pair_scorer.Learner:
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Keep the noisy hop and broadcast it; then find the discriminant, or take one step with the scorer."""
     if inbox.round < plan.params.hops:
-        parts = inbox.each.get("aggregate")
-        sums = placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums["aggregate"]
+        sums = noisy_hops.received_hops(plan, inbox)
         rows = np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32)
         return _broadcast(plan, rows, inbox.round + 1)
     each, before = inbox.each.get("supervision"), state.memory.learnt

@@ -56,9 +56,15 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """rows: float32 [n, ≤ 128], unit rows, for the cosine. few: float32 [n, ≤ width]. std: of the noise in the whole sum.
+    """What the plan made of public facts.
 
-    centre, spread: float64 [d], of what is said of random pairs. key: of the random pairs.
+    Attributes:
+        rows: float32 [n, ≤ 128], unit rows, for the cosine.
+        few: float32 [n, ≤ width], whose products are learnt from.
+        centre: float64 [d], mean of what is said of random pairs.
+        spread: float64 [d], standard deviation of it; 1 where it does not vary.
+        key: of the random pairs.
+        std: standard deviation of the noise in the whole sum; 0: none.
     """
 
     rows: np.ndarray
@@ -83,7 +89,11 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """direction: float64 [d], of the discriminant, once it is there."""
+    """What the server remembers.
+
+    Attributes:
+        direction: float64 [d], of the discriminant, once it is there.
+    """
 
     direction: np.ndarray | None = None
 
@@ -92,7 +102,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """The one sum, priced."""
+    """The one sum, priced; none with ``learns: false``.
+
+    Raises:
+        ScenarioError: there are no public features, or clients share edges that are learnt from.
+    """
     attributes = facts.public.attributes
     if attributes is None or not attributes.num_features:
         raise ScenarioError("link_owners learns from public features, and there are none here: use it in task: link_prediction")
@@ -115,7 +129,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         multiplier = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
         change = bound.sensitivity_l2(owned) * (_holders(facts) if entity else 1.0)
         std, min_clients = base.gradient_std(multiplier, change, facts)
-        noise, whole = (GaussianNoise(std), Gaussian(multiplier)), std * math.sqrt(facts.sizes.num_clients)
+        noise = (GaussianNoise(std), Gaussian(multiplier))
+        whole = std * math.sqrt(facts.sizes.num_clients)
     releases = (PlannedRelease("sum", bound, *noise, range(1)),) if params.learns else ()
     assumed = base.ATTRIBUTES_PUBLIC
     made = Made(rows, few, scale.centre, scale.spread, n, whole)
@@ -142,12 +157,20 @@ def _random(num_nodes: int, key: int) -> np.ndarray:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Nothing is known; with ``learns: false`` the direction is the cosine alone."""
     cosine = np.eye(1, plan.made.centre.size).ravel()
     return base.State({}, Memory(None if plan.params.learns else cosine))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
-    """float64 [m, 1 + d + k], the client's edges, at entity level its records: a 1, what is said of them, and their owners."""
+    """The client's edges, at entity level its records.
+
+    Returns:
+        float64 [m, 1 + d + k]: of each a 1, what is said of its pair, and its owners: both ends' ids, or columns of owners.
+
+    Raises:
+        DataError: at entity level, no edge names an owner.
+    """
     entity = plan.params.unit == "entity"
     own, owners = links.records_of(subgraph.graph) if entity else (links.edges_of(subgraph.graph.adjacency), None)
     ids = subgraph.nodes[own] if len(own) else own
@@ -172,7 +195,10 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
-    """float64 [m], the discriminant of each pair, tails drawn in (arsinh): from the released sum and public features."""
+    """float64 [m], the discriminant of each pair, tails drawn in (arsinh).
+
+    It is computed from the released sum and public features.
+    """
     return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ base.require_received(plan, state.memory.direction))
 
 

@@ -70,7 +70,12 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's nodes: features [n, d], and the labels of those that have one."""
+    """A client's nodes.
+
+    Attributes:
+        features: CSR [n, d].
+        labels: int64, of those that have one.
+    """
 
     features: sp.csr_array
     labels: np.ndarray
@@ -78,7 +83,12 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """attributes: what is public of every node, and which have a label. keep: probability that a label is sent as it is."""
+    """What the plan made of public facts.
+
+    Attributes:
+        attributes: what is public of every node, and which have a label.
+        keep: probability that a label is sent as it is.
+    """
 
     attributes: Graph
     keep: float
@@ -86,8 +96,12 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server. seed: of the training. labels: int64 [n], as received, −1 where there is none. features: as received,
-    CSR [n, d], None where none were sent. labels is None until the messages are there.
+    """What the server remembers.
+
+    Attributes:
+        seed: of the training.
+        labels: int64 [n], as received, −1 where there is none; None until the messages are there.
+        features: CSR [n, d], as received; None where none were sent.
     """
 
     seed: int
@@ -99,7 +113,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One release of features and one of labels; a node's price is their sum."""
+    """One release of features and one of labels; a node's price is their sum.
+
+    Raises:
+        ScenarioError: predictions are wanted for another graph than the one it learns on.
+    """
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
     bound, categories = Box(params.low, params.high), Box(0, facts.sizes.num_classes - 1)
@@ -135,16 +153,24 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def num_bits(params: Params, epsilon: float, num_features: int) -> int:
-    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Proposition 3.3), or the number asked for."""
+    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Proposition 3.3), or the number asked for, at most d.
+
+    Args:
+        params: settings.
+        epsilon: of the features.
+        num_features: d.
+    """
     wanted = math.floor(epsilon / 2.18) if params.bits == "auto" else params.bits
     return max(1, min(num_features, wanted))
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Nothing is known but a seed for the training."""
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's feature rows, and the labels of those nodes that have one."""
     labels = subgraph.graph.labels
     return Work(subgraph.graph.features, labels[labels >= 0])
 
@@ -185,7 +211,9 @@ def _unit_square(bits: sp.csr_array) -> sp.csr_array:
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores after training on what was received, over the public edges of ``graph`` (its attributes are not read)."""
     params, memory = plan.params, state.memory
-    rng, features, shift = np.random.default_rng(memory.seed), memory.features, 0.0
+    rng = np.random.default_rng(memory.seed)
+    features = memory.features
+    shift = 0.0
     mechanism = plan.schedule.releases[0].mechanism
     if params.rows == "rectified" and features is not None and isinstance(mechanism, SampledBits):
         factor, shift = mechanism.rectifier(graph.num_features)
@@ -204,10 +232,19 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray:
-    """Per unit (node, label in version 0, label in version 1, and 1 where version 0 has an empty row) the log-likelihood ratio.
+    """For each unit the log-likelihood ratio of what its node sent.
 
-    ``graph`` holds version 1's rows. A label is sent as it is with probability p, else as one of the others, and counts
-    ln p(c − 1)/(1 − p) for or against. Bits of rows that differ add theirs. Without noise only the signs mean something.
+    A label is sent as it is with probability p, else as one of the others, and counts ln p(c − 1)/(1 − p) for or against. Bits
+    of rows that differ add theirs. Without noise only the signs mean something.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: the rows of version 1.
+        units: int64 [m, 3 or 4]: node, label in version 0, label in version 1, and 1 where version 0 has an empty row.
+
+    Returns:
+        float64 [m].
     """
     received = base.require_received(plan, state.memory.labels)[units[:, 0]]
     keep, c = plan.made.keep, plan.facts.sizes.num_classes

@@ -58,7 +58,12 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """public: the graph that is asked about. rows: its features at unit length."""
+    """What the plan made of public facts.
+
+    Attributes:
+        public: the graph that is asked about.
+        rows: CSR [n, d], its features at unit length.
+    """
 
     public: Graph
     rows: sp.csr_array
@@ -66,7 +71,12 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's graph, and its features at unit length."""
+    """What a client prepares.
+
+    Attributes:
+        graph: of the client.
+        rows: CSR [n_i, d], its features at unit length.
+    """
 
     graph: Graph
     rows: sp.csr_array
@@ -74,7 +84,12 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server. seed: of the student. answers: noisy mean posteriors so far, float [c] each, in the order of queries."""
+    """What the server remembers.
+
+    Attributes:
+        seed: of the student.
+        answers: noisy mean posteriors so far, float [c] each, in the order of queries.
+    """
 
     seed: int
     answers: tuple[np.ndarray, ...] = ()
@@ -84,13 +99,19 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One release per query."""
+    """One release per query.
+
+    Raises:
+        ScenarioError: there is no public graph to label.
+    """
     public = facts.public.graph
     if public is None:
         raise ScenarioError("privgnn labels a public graph: set the task's protocol: inductive")
     relation, delta2 = Relation.NODE_ZERO_OUT, sensitivity_l2(_ONE_ANSWER, Relation.NODE_ZERO_OUT)
     mechanism, event = base.NO_NOISE
-    queries, published, min_clients = min(params.queries, public.num_nodes), None, 1
+    queries = min(params.queries, public.num_nodes)
+    published = None
+    min_clients = 1
     if budget.private:
         pipeline = aggregation_noise.NodePipeline(queries, params.sampling_rate, hops=0, replaced=False)
         reading = budget.calibrated_by
@@ -113,6 +134,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's graph and its unit rows."""
     return Work(subgraph.graph, unit_rows(subgraph.graph.features))
 
 
@@ -154,8 +176,14 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] scores of the student, which learns on the public graph."""
-    answers, public, shape = state.memory.answers, plan.made.public, _shape(plan)
+    """float [n, c] scores of the student, which learns on the public graph.
+
+    Raises:
+        RuntimeFailure: the last answer is not there.
+    """
+    answers = state.memory.answers
+    public = plan.made.public
+    shape = _shape(plan)
     if len(answers) < plan.schedule.rounds:
         raise RuntimeFailure("privgnn was asked for predictions before its last answer")
     labels = np.full(public.num_nodes, -1, dtype=np.int64)

@@ -39,7 +39,12 @@ class Params(HopSettings):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Memory(HopMemory):
-    """Of the server. seed: of every stage. stages: parameters of each stage so far, flat float32."""
+    """What the server remembers.
+
+    Attributes:
+        seed: of every stage.
+        stages: parameters of each stage so far, flat float32.
+    """
 
     seed: int
     stages: tuple[np.ndarray, ...] = ()
@@ -49,7 +54,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Every hop, priced."""
+    """Every hop, priced.
+
+    Raises:
+        ScenarioError: features or labels are not public, or a directed edge is shared by two clients.
+    """
     return noisy_hops.plan_noisy_hops("progap_edge", params, facts, budget)
 
 
@@ -65,10 +74,12 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
-    """With the next stage, and the rows that it makes where another hop follows."""
+    """The state with the next stage, and with the rows that it makes where another hop follows."""
     from fedgraph.learning.baselines import gap_networks, progressive  # not before it is used: it imports torch
 
-    p, public, number = plan.params, plan.made.attributes, len(memory.stages)
+    p = plan.params
+    public = plan.made.attributes
+    number = len(memory.stages)
     chooses = gap_networks.held_out(public.labels, np.random.default_rng(memory.seed))
     before = memory.stages[-1] if number else None
     stage = progressive.train_stage(before, public, memory.sums, chooses, p.hidden, p.epochs, memory.seed + number)

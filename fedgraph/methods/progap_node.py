@@ -36,11 +36,12 @@ from fedgraph.methods.base.node_caps import (
     directions,
     hop_key,
     plan_capped_hops,
+    release_hop,
     rows_of,
 )
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.sensitivity import kernel_name
-from fedgraph.privacy.units import Relation, Unit
+from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("sajadmanesh2024progap")
@@ -63,7 +64,13 @@ class Params(CapSettings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """caps: how much of each neighbour a hop hears. basis: public directions [d, k] of features, or None. stages: 0 … K."""
+    """What the plan made of public facts.
+
+    Attributes:
+        caps: how much of each neighbour a hop hears.
+        basis: public directions [d, k] of features, or None.
+        stages: the networks 0 … K.
+    """
 
     caps: Caps
     basis: np.ndarray | None
@@ -72,7 +79,12 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server. seed: of the first parameters of every stage. descended: how far the stage in training is."""
+    """What the server remembers.
+
+    Attributes:
+        seed: of the first parameters of every stage.
+        descended: how far the stage in training is.
+    """
 
     seed: int
     descended: Descended
@@ -82,7 +94,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Noise multipliers of gradients and hops, and every release."""
+    """Noise multipliers of gradients and hops, and every release.
+
+    Raises:
+        ScenarioError: there is no public graph to answer for.
+    """
     steps = params.steps
     return plan_capped_hops(
         "progap_node",
@@ -98,6 +114,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _name(stage: int) -> str:
+    """Names a stage, its gradients and its parameters."""
     return f"stage {stage}"
 
 
@@ -113,12 +130,14 @@ def _made(params: Params, facts: base.PublicFacts, capped: Caps) -> Made:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The first parameters of every stage."""
     seed = int(rng.integers(2**31))
     model = {_name(s.hops): s.start(np.random.default_rng([seed, s.hops])) for s in plan.made.stages}
     return base.State(model, Memory(seed, descent_of(plan.params).start(model[_name(0)])))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's rows, its labels, and its graph as a hop hears it."""
     return node_caps.prepared(plan.made.caps, plan.made.basis, subgraph)
 
 
@@ -149,22 +168,29 @@ def _noisy_hop(
     stage: int,
     shown: dict[str, Released] | None,
 ) -> DenseMatrix:
-    """x_stage with the noise of the round that released it, from the cache where it is there. shown: takes what is released,
-    for an attack that reads all that is priced (``Watch.opened``).
+    """x_stage with the noise of the round that released it, from the cache where it is there.
+
+    Args:
+        plan: of the run.
+        work: of the client.
+        model: what was broadcast in this round.
+        xs: rows that the earlier stages read: [n, d], and one hop for each of them.
+        round_: this round.
+        streams: of the client in this round.
+        desk: of the client in this round.
+        stage: the first that reads the hop, 1 or more.
+        shown: takes what is released, for an attack that reads all that is priced (``Watch.opened``).
+
+    Returns:
+        Rows [n, h] at unit length.
     """
-    key, first = hop_key(streams, *(model[_name(s)] for s in range(stage))), stage * plan.params.steps
+    key = hop_key(streams, *(model[_name(s)] for s in range(stage)))
+    first = stage * plan.params.steps
     if key not in work.hops or round_ == first:
         if stage == 1:
             work.hops.clear()
         sums = aggregate(work.adjacency, unit_length(staged.rows(plan.made.stages[stage - 1], model[_name(stage - 1)], xs)))
-        if round_ == first:
-            released = desk.release(_hop(stage), sums)
-            noised = released.value
-            if shown is not None:
-                shown[_hop(stage)] = released
-        else:
-            noised = desk.replay(_hop(stage), sums)
-        work.hops[key] = DenseMatrix(unit_length(noised))
+        work.hops[key] = DenseMatrix(release_hop(desk, _hop(stage), _hop(stage), sums, first, shown))
     return work.hops[key]
 
 
@@ -199,13 +225,23 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all readable messages say, as in ``gap_node``: those of stage 0, whose rows are
-    known, and of later stages where noisy hops are shown (``Watch.opened``). None where nothing was kept or nodes are replaced.
+    """For each unit (node, −1, label) what all readable messages say, as in ``gap_node``.
+
+    Read are the messages of stage 0, whose rows are known, and of later stages where noisy hops are shown (``Watch.opened``).
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: all nodes, with every canary as in version 1.
+        units: int64 [m, 3].
+
+    Returns:
+        float64 [m]; None where nothing was kept or nodes are replaced.
     """
-    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
+    weights = seen.known_shares(plan, state, units)
+    if weights is None:
         return None
-    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
-    weights[units[:, 0]] = 0.5
+    found = np.zeros(weights.size)
     hops = {name: each for _, inbox in state.seen for name, each in inbox.each.items() if name != "gradient"}
     for number, nodes in enumerate(seen.groups(plan)):
         part, coins = graph.induced(nodes), seen.Coins.of(nodes, units[:, 0])

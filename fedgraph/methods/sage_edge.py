@@ -22,9 +22,7 @@ from fedgraph.methods import base
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import PureDP, RandomizedResponse
 from fedgraph.privacy.mechanisms.edge_mechanisms import BYTES_PER_CELL, EdgeRand, LapGraph, UpperTriangle
-from fedgraph.privacy.settle import Guarantee as Guarantee
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Protection as Protection
 from fedgraph.privacy.units import Relation, Unit, Viewer
 from fedgraph.types import Graph, Subgraph
 
@@ -44,6 +42,7 @@ class Params(Settings):
 
     @property
     def protects(self) -> Relation:
+        """The neighbouring relation."""
         return Relation(self.relation)
 
 
@@ -55,22 +54,34 @@ KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after t
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's edges, int32 [m, 2], u < v: in its own numbering, or in global ids where cut edges are shared."""
+    """A client's edges.
+
+    Attributes:
+        edges: int32 [m, 2], u < v: in its own numbering, or in global ids where cut edges are shared.
+    """
 
     edges: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """attributes: every node's public features and labels."""
+    """What the plan made of public facts.
+
+    Attributes:
+        attributes: every node's public features and labels.
+    """
 
     attributes: Graph
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server. seed: of the training. scores: [n, c]. received: the noisy graph, CSR [n, n], where it is not too large
-    to keep. Both are None until the edges are there.
+    """What the server remembers. Scores and graph are None until the edges are there.
+
+    Attributes:
+        seed: of the training.
+        scores: float [n, c].
+        received: CSR [n, n], the noisy graph, where it is not too large to keep.
     """
 
     seed: int
@@ -82,7 +93,12 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
+    """One perturbed graph per client; ``memory_gb`` bounds what it may take.
+
+    Raises:
+        ScenarioError: features or labels are not public, or sums are asked for, which lists of edges do not have.
+        PrivacyError: the cells that EdgeRand would flip do not fit into memory, which public numbers alone say.
+    """
     made = Made(base.require_attributes("sage_edge", facts))
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         raise ScenarioError(
@@ -96,13 +112,16 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, client: int) -> PlannedRelease:
+    """The perturbed graph of one client: what is planned, and its price."""
     size, smaller = facts.sizes.clients[client], None
     if facts.membership.cut_edges_shared:
-        size, smaller = facts.sizes.num_nodes, tuple(int(node) for node in facts.membership.nodes[client])
+        size = facts.sizes.num_nodes
+        smaller = tuple(int(node) for node in facts.membership.nodes[client])
     mechanism, event = base.NO_NOISE
     most = int(params.memory_gb * 1e9 / BYTES_PER_CELL)
     if budget.private and params.adjacency == "edgerand":
-        mechanism, event = EdgeRand(budget.epsilon, size, most, smaller), RandomizedResponse(budget.epsilon, 2)
+        mechanism = EdgeRand(budget.epsilon, size, most, smaller)
+        event = RandomizedResponse(budget.epsilon, 2)
     elif budget.private:
         mechanism = LapGraph(budget.epsilon, size, most, params.count_share, smaller)
         event = PureDP(budget.epsilon)
@@ -110,10 +129,16 @@ def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, clien
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Nothing is known but a seed for the training."""
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's edges, with those to other clients' nodes of larger ids where it knows them.
+
+    Raises:
+        DataError: the graph is not simple.
+    """
     require_simple(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
@@ -130,7 +155,9 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """Put the noisy edges together and train on them."""
-    n, p, parts = plan.facts.sizes.num_nodes, plan.params, inbox.each["edges"]
+    n = plan.facts.sizes.num_nodes
+    p = plan.params
+    parts = inbox.each["edges"]
     if not plan.facts.membership.cut_edges_shared:
         parts = [nodes[part] for nodes, part in zip(plan.facts.membership.nodes, parts, strict=True)]
     edges = np.concatenate(parts)
@@ -145,7 +172,17 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """For each pair [m, 2] whether the noisy graph has the edge: 1, or −½ (it says less); None where it was not kept."""
+    """For each pair whether the noisy graph has the edge: 1, or −½ (it says less).
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: not read.
+        pairs: int64 [m, 2], global ids, u < v.
+
+    Returns:
+        float64 [m]; None where the noisy graph was not kept.
+    """
     received = state.memory.received
     if received is None:
         return None

@@ -25,7 +25,14 @@ Answers = Mapping[int, Sequence[tuple[int, int]]]  # client → (place, share) o
 
 @dataclass(frozen=True, eq=False)
 class _Secrets:
-    """Of one client in one round. mask, key: its private key for masks. seed: of its own stream. coefficients: Shamir's."""
+    """Of one client in one round.
+
+    Attributes:
+        mask: its private key for masks, 32 bytes.
+        key: the same, as X25519 uses it.
+        seed: of its own stream, 32 bytes.
+        coefficients: of the polynomials that share mask and seed.
+    """
 
     mask: bytes
     key: X25519PrivateKey
@@ -41,7 +48,11 @@ _MOST = 400_000  # letter keys, and agreements on letters: of a whole run, and n
 
 
 def advertise(blocks: Sequence[int], job: Job, round_: int) -> dict[int, tuple[bytes, bytes]]:
-    """The public keys of the clients of ``blocks`` that the round asks."""
+    """The public keys of the clients of ``blocks`` that the round asks.
+
+    Returns:
+        Client → (key for masks, key for letters); nothing where the round asks nobody.
+    """
     now = protocol.round_of(job, round_)
     if now is None:
         return {}
@@ -50,7 +61,17 @@ def advertise(blocks: Sequence[int], job: Job, round_: int) -> dict[int, tuple[b
 
 
 def share(blocks: Sequence[int], job: Job, round_: int, *boards: Board) -> dict[int, list[tuple[int, bytes]]]:
-    """The sealed shares of these clients' secrets, by recipient."""
+    """The sealed shares of these clients' secrets.
+
+    Args:
+        blocks: numbers of the blocks.
+        job: the training run.
+        round_: from 0.
+        boards: the public keys of all clients.
+
+    Returns:
+        Recipient → (sender, sealed share of its mask key and of its seed).
+    """
     now, found = protocol.round_of(job, round_), merge_boards(boards)
     letters: dict[int, list[tuple[int, bytes]]] = {}
     if now is None:
@@ -67,7 +88,18 @@ def share(blocks: Sequence[int], job: Job, round_: int, *boards: Board) -> dict[
 
 
 def mask_message(job: Job, client: int, round_: int, released: Mapping[str, Released], board: Board) -> dict[str, Released]:
-    """What ``client`` sends: its whole numbers plus the stream of its own seed and those it has with its neighbours."""
+    """What ``client`` sends: its whole numbers plus the stream of its own seed and those it has with its neighbours.
+
+    Args:
+        job: the training run.
+        client: its number.
+        round_: from 0.
+        released: name → whole numbers, as the desk released them.
+        board: the public keys of all clients.
+
+    Raises:
+        PrivacyError: the round asks nobody.
+    """
     now = protocol.round_of(job, round_)
     if now is None:
         raise PrivacyError(f"client {client} would send in round {round_}, which asks nobody")
@@ -83,7 +115,21 @@ def mask_message(job: Job, client: int, round_: int, released: Mapping[str, Rele
 
 
 def answer(blocks: Sequence[int], job: Job, round_: int, num_boards: int, *given: Any) -> dict[int, list[tuple[int, int]]]:
-    """Shares of the secrets that these clients hold: of the seed of who sent, else of the mask key. given: boards, letters."""
+    """Shares of the secrets that these clients hold: of the seed of who sent, else of the mask key.
+
+    Args:
+        blocks: numbers of the blocks.
+        job: the training run.
+        round_: from 0.
+        num_boards: how many of ``given`` are boards.
+        given: boards of public keys, then letters.
+
+    Returns:
+        Sender of the letter → (place, share).
+
+    Raises:
+        PrivacyError: too few clients sent, so that their noise would be too little.
+    """
     now = protocol.round_of(job, round_)
     if now is None or job.masks is None:
         return {}
@@ -103,15 +149,18 @@ def answer(blocks: Sequence[int], job: Job, round_: int, num_boards: int, *given
 
 
 def merge_boards(boards: Sequence[Board]) -> dict[int, tuple[bytes, bytes]]:
+    """The public keys on all boards."""
     return {client: found for board in boards for client, found in board.items()}
 
 
 def _asked(blocks: Sequence[int], job: Job, now: protocol.Round) -> Iterator[int]:
+    """The clients of ``blocks`` that the round asks."""
     cut = cut_into_blocks(job.plan.facts.sizes.num_clients)
     return (client for block in blocks for client in cut[block] if client in now.near)
 
 
 def _mask(value: np.ndarray, seed: bytes, pairs: Sequence[tuple[int, bytes]], round_: int, part: str, bits: int) -> np.ndarray:
+    """What is added to a client's value: the stream of its seed, and plus or minus those of its pairs."""
     total = np.zeros_like(value)
     for sign, secret in ((1, seed), *pairs):
         keys.add_stream(total, secret, round_, part, bits, sign)
@@ -119,7 +168,7 @@ def _mask(value: np.ndarray, seed: bytes, pairs: Sequence[tuple[int, bytes]], ro
 
 
 def _secrets(job: Job, client: int, round_: int, now: protocol.Round) -> _Secrets:
-    """From the client's own stream."""
+    """The secrets of a client in a round, from the client's own stream."""
     name = (job.key, round_, client)
     if name not in _of_round:
         if _of_round and next(iter(_of_round))[:2] != name[:2]:
@@ -133,6 +182,7 @@ def _secrets(job: Job, client: int, round_: int, now: protocol.Round) -> _Secret
 
 
 def _letter_key(job: Job, client: int) -> X25519PrivateKey:
+    """The private key of a client for letters, one for the whole run."""
     return _letter_key_of(job.root, *job.stream, "letters", client, job.fingerprint)
 
 
@@ -143,4 +193,5 @@ def _letter_key_of(root: int, *path: str | int | float) -> X25519PrivateKey:
 
 @lru_cache(_MOST)
 def _channel(own: X25519PrivateKey, other: bytes) -> AESGCM:
+    """The channel between two clients."""
     return keys.letter_channel(keys.agreed_secret(own, other))

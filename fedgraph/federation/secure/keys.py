@@ -30,6 +30,7 @@ def private_key(secret: bytes) -> X25519PrivateKey:
 
 
 def public_key(own: X25519PrivateKey) -> bytes:
+    """The public half, 32 bytes."""
     return own.public_key().public_bytes_raw()
 
 
@@ -39,9 +40,17 @@ def agreed_secret(own: X25519PrivateKey, other: bytes) -> bytes:
 
 
 def add_stream(total: np.ndarray, secret: bytes, round_: int, part: str, bits: int, sign: int) -> None:
-    """``total`` ± as many numbers, uniform modulo 2^``bits``, in place; C-contiguous whole numbers that wrap. sign: 1 or −1.
+    """``total`` plus or minus as many numbers, uniform modulo 2^``bits``, in place.
 
     Of a modulus between 2^17 and 2^24 three bytes per number are drawn in place of four.
+
+    Args:
+        total: C-contiguous whole numbers that wrap.
+        secret: from which the key of the stream follows; 1 to 64 bytes.
+        round_: names the stream.
+        part: names the stream.
+        bits: of the modulus.
+        sign: 1 or −1.
     """
     flat = total.reshape(-1)
     three = 16 < bits <= 24 and flat.dtype == np.uint32
@@ -49,7 +58,8 @@ def add_stream(total: np.ndarray, secret: bytes, round_: int, part: str, bits: i
     zeros, out = _buffers(flat.size * (3 if three else flat.dtype.itemsize))
     Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update_into(zeros, out)
     if three:
-        low, high = np.frombuffer(out, np.uint16, flat.size), np.frombuffer(out, np.uint8, flat.size, 2 * flat.size)
+        low = np.frombuffer(out, np.uint16, flat.size)
+        high = np.frombuffer(out, np.uint8, flat.size, 2 * flat.size)
         _add_three_bytes(flat, low, high, sign > 0)
     else:
         (np.add if sign > 0 else np.subtract)(flat, np.frombuffer(out, flat.dtype, flat.size), out=flat)
@@ -67,14 +77,21 @@ def _add_three_bytes(total, low, high, plus):  # type: ignore[no-untyped-def]
 
 @lru_cache(maxsize=8)
 def _buffers(count: int) -> tuple[bytes, bytearray]:
+    """Zeros to encrypt, and room for the stream (a block more than is needed)."""
     return bytes(count), bytearray(count + 15)
 
 
 def sealed_letter(channel: AESGCM, round_: int, sender: int, recipient: int, text: bytes) -> bytes:
+    """``text`` so that only the other end of ``channel`` can read it, and sees whether it was changed."""
     return channel.encrypt(*_letter(round_, sender, text, recipient))
 
 
 def opened_letter(channel: AESGCM, round_: int, sender: int, recipient: int, letter: bytes) -> bytes:
+    """The text of a sealed letter.
+
+    Raises:
+        cryptography.exceptions.InvalidTag: the letter was changed, or is another one.
+    """
     return channel.decrypt(*_letter(round_, sender, letter, recipient))
 
 
@@ -89,7 +106,13 @@ def _letter(round_: int, sender: int, text: bytes, recipient: int) -> tuple[byte
 
 
 def split_secret(secret: bytes, coefficients: Sequence[int], count: int) -> list[int]:
-    """Values at 1 … ``count``. coefficients: of degrees 1 … t − 1, uniform below ``PRIME``."""
+    """Shamir's shares: values of a polynomial at 1 … ``count``.
+
+    Args:
+        secret: 32 bytes, the value at 0.
+        coefficients: of degrees 1 … t − 1, uniform below ``PRIME``.
+        count: how many shares are wanted.
+    """
     polynomial = [*reversed(coefficients), int.from_bytes(secret, "big")]
     shares = []
     for x in range(1, count + 1):
@@ -119,6 +142,9 @@ def recover_secret(shares: Mapping[int, int]) -> bytes:
 
     >>> recover_secret(dict(zip((1, 3), (split_secret(bytes(31) + b"x", [7], 3)[i] for i in (0, 2))))) == bytes(31) + b"x"
     True
+
+    Raises:
+        ValueError: the shares do not belong to one secret.
     """
     value = sum(w * s for w, s in zip(_lagrange_weights(tuple(shares)), shares.values(), strict=True)) % PRIME
     if value >= 2 ** (8 * _SECRET_BYTES):

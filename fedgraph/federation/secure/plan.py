@@ -29,9 +29,17 @@ _CARRIED_OUT = Assumption.MASKED_SECURE_AGGREGATION
 
 
 def masked_plan(plan: Plan, budget: Budget, dimension: int, resolution: int | None = None) -> Plan:
-    """``plan`` behind masks. dimension: numbers in one message.
+    """``plan`` behind masks; the plan itself where no sums are hidden.
 
-    ``PrivacyError`` where a release is neither a plain Gaussian sum nor unprotected, or where nobody would be hidden.
+    Args:
+        plan: of the method.
+        budget: that its noise is chosen for.
+        dimension: numbers in one message.
+        resolution: steps per sensitivity; None: as few as cost half a percent of noise.
+
+    Raises:
+        PrivacyError: the plan releases more than one sum, the release is neither a plain Gaussian sum nor unprotected, or
+            nobody would be hidden.
     """
     if plan.guarantee.protection.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return plan
@@ -64,6 +72,7 @@ def masked_plan(plan: Plan, budget: Budget, dimension: int, resolution: int | No
 
 
 def _plain(plan: Plan, release: PlannedRelease) -> PlannedRelease:
+    """A release without noise, as fixed-point numbers."""
     largest = 2.0 ** (PLAIN_BITS - 2) / plan.facts.sizes.num_clients  # so that the sum is below half of the modulus
     reason = release.mechanism.reason if isinstance(release.mechanism, Disclose) else ""
     return dataclasses.replace(release, mechanism=PlainShare(2.0**-_FRACTION_BITS, PLAIN_BITS, largest, reason))
@@ -72,6 +81,20 @@ def _plain(plan: Plan, release: PlannedRelease) -> PlannedRelease:
 def _noisy(
     plan: Plan, release: PlannedRelease, budget: Budget, dimension: int, honest: int, resolution: int | None
 ) -> PlannedRelease:
+    """A release with Gaussian noise, as whole numbers with discrete noise.
+
+    Args:
+        plan: of the method.
+        release: that is replaced.
+        budget: that the noise is chosen for.
+        dimension: numbers in one message.
+        honest: clients whose noise is unknown to the viewer, at least.
+        resolution: steps per sensitivity, or None.
+
+    Raises:
+        PrivacyError: the release is no plain Gaussian sum, its bound is no bound of a sum, or a share of the noise would be too
+            small or too large for these steps.
+    """
     mechanism, priced = release.mechanism, release.event
     if not (isinstance(mechanism, GaussianNoise) and isinstance(priced, Gaussian)):
         raise PrivacyError(
@@ -121,7 +144,11 @@ def _resolution(dimension: int, failure: float, multiplier: float, honest: int) 
 
 
 def _largest(bound: Bound, num_clients: int, method: str) -> float:
-    """No entry of the sum over all clients is larger; data units."""
+    """No entry of the sum over all clients is larger; data units.
+
+    Raises:
+        PrivacyError: ``bound`` does not say so.
+    """
     if isinstance(bound, (ClippedSum, Rows)):
         return bound.clip * bound.num_rows
     if isinstance(bound, L2Ball):

@@ -32,7 +32,12 @@ SECRET, COMPLETE = 2.0**-40, 2.0**-20
 
 @dataclass(frozen=True)
 class Shape:
-    """neighbours: k of each client. threshold: t, the shares that give a secret back."""
+    """Who is whose neighbour.
+
+    Attributes:
+        neighbours: k of each client.
+        threshold: t, the shares that give a secret back.
+    """
 
     neighbours: int
     threshold: int
@@ -40,7 +45,13 @@ class Shape:
 
 @lru_cache(maxsize=1024)
 def shape_of_ring(asked: int, least: int, colluders: int, rounds: int) -> Shape:
-    """For ``asked`` clients of which at least ``least`` answer, in each of ``rounds`` rounds.
+    """The smallest k and t that keep the three promises above.
+
+    Args:
+        asked: n, clients that a round asks.
+        least: clients that answer, at least; n − d.
+        colluders: c, clients that tell the server all they know.
+        rounds: of the run.
 
     Guarantee:
         All rounds together fail with a probability of at most 2^−40 for each of *secret* and *whole*.
@@ -71,7 +82,12 @@ def shape_of_ring(asked: int, least: int, colluders: int, rounds: int) -> Shape:
 
 
 def mask_neighbours(order: np.ndarray, k: int) -> dict[int, tuple[int, ...]]:
-    """The neighbours of each client, in the order in which their shares are numbered from 1. order: who stands beside whom."""
+    """The neighbours of each client, in the order in which their shares are numbered from 1.
+
+    Args:
+        order: int64, who stands beside whom on the ring.
+        k: neighbours of each, even; from n − 1 on, all are neighbours of all.
+    """
     if k >= len(order) - 1:
         return {int(c): tuple(int(o) for o in order if o != c) for c in order}
     away = [*range(-(k // 2), 0), *range(1, k // 2 + 1)]
@@ -81,7 +97,15 @@ def mask_neighbours(order: np.ndarray, k: int) -> dict[int, tuple[int, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """asked, sent, answering: client ids; each a part of the one before. near: the neighbours of each asked client."""
+    """Who does what in a round.
+
+    Attributes:
+        asked: client ids.
+        sent: those of them that send.
+        answering: those of these that answer to the end.
+        near: the neighbours of each asked client.
+        threshold: shares that give a secret back.
+    """
 
     asked: tuple[int, ...]
     sent: frozenset[int]
@@ -105,6 +129,7 @@ def round_of(job: Job, round_: int) -> Round | None:
 
 
 def _made(job: Job, masks: Masks, round_: int) -> Round:
+    """The round, by public coins."""
     everybody = np.ones(job.plan.facts.sizes.num_clients, dtype=bool)
     asked = np.flatnonzero(everybody if job.attendance is None else job.attendance.chosen[round_])
     sent = np.flatnonzero(everybody if job.attendance is None else job.attendance.answered[round_])
@@ -119,7 +144,11 @@ def _made(job: Job, masks: Masks, round_: int) -> Round:
 
 
 def mechanism(job: Job) -> IntegerShare:
-    """All parts of a masked message have one step and one modulus (``plan``)."""
+    """The one mechanism of a masked run: all parts of a message have one step and one modulus (``plan``).
+
+    Raises:
+        RuntimeFailure: the plan is none for masks.
+    """
     (found,) = {r.mechanism for r in job.plan.schedule.releases}
     if not isinstance(found, IntegerShare):
         raise RuntimeFailure(f"masks hide whole numbers, found {found.words}")

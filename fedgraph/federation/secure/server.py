@@ -17,7 +17,22 @@ from fedgraph.privacy.mechanisms.integer_shares import share_type
 def merge(
     job: Job, state: State, round_: int, sent: Sequence[Any], boards: Sequence[Board], answers: Sequence[Answers]
 ) -> tuple[State, Receipt]:
-    """As ``federation.server.merge``. boards: the public keys. answers: shares that were given back."""
+    """As ``federation.server.merge``, where sums are hidden.
+
+    Args:
+        job: the training run.
+        state: before the round.
+        round_: from 0.
+        sent: of each worker.
+        boards: the public keys.
+        answers: shares that were given back.
+
+    Returns:
+        (next state, receipt); its bytes are those of keys, shares and masked numbers.
+
+    Raises:
+        RuntimeFailure: as that function, or shares are missing or false.
+    """
     now = protocol.round_of(job, round_)
 
     def opened(sums: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -39,7 +54,19 @@ def merge(
 def unmasked_sums(
     now: protocol.Round, round_: int, sums: dict[str, np.ndarray], board: Board, answers: Sequence[Answers], bits: int
 ) -> dict[str, np.ndarray]:
-    """``sums`` without the masks: the seeds of who sent, and the streams between who sent and who did not."""
+    """``sums`` without the masks: the seeds of who sent, and the streams between who sent and who did not.
+
+    Args:
+        now: the round.
+        round_: its number.
+        sums: name → masked sum.
+        board: the public keys.
+        answers: shares that were given back.
+        bits: of the modulus.
+
+    Raises:
+        RuntimeFailure: shares are missing, or do not give a client's key.
+    """
     totals = {name: np.array(total) for name, total in sums.items()}
     for client in now.asked:
         secret = _rebuilt(client, now.threshold, round_, answers)
@@ -57,7 +84,8 @@ def unmasked_sums(
 
 def _wire_bytes(job: Job, now: protocol.Round, receipt: Receipt) -> tuple[int, int]:
     """(down, up) of one client: keys, sealed shares, masked numbers of ``bits`` bits each, who sent, and shares."""
-    k, size = len(next(iter(now.near.values()))), np.dtype(share_type(protocol.mechanism(job).bits)).itemsize
+    k = len(next(iter(now.near.values())))
+    size = np.dtype(share_type(protocol.mechanism(job).bits)).itemsize
     letter = 2 * keys.SHARE_BYTES + keys.TAG_BYTES
     numbers = -(-(receipt.up // size) * protocol.mechanism(job).bits // 8)
     up = 2 * keys.PUBLIC_BYTES + k * letter + numbers + k * keys.SHARE_BYTES
@@ -66,6 +94,11 @@ def _wire_bytes(job: Job, now: protocol.Round, receipt: Receipt) -> tuple[int, i
 
 
 def _rebuilt(client: int, threshold: int, round_: int, answers: Sequence[Answers]) -> bytes:
+    """The secret of ``client`` from the first ``threshold`` shares that came.
+
+    Raises:
+        RuntimeFailure: fewer came.
+    """
     shares = [pair for found in answers for pair in found.get(client, ())]
     if len(shares) < threshold:
         raise RuntimeFailure(
@@ -75,5 +108,6 @@ def _rebuilt(client: int, threshold: int, round_: int, answers: Sequence[Answers
 
 
 def _add(totals: dict[str, np.ndarray], secret: bytes, round_: int, bits: int, sign: int) -> None:
+    """The stream of ``secret`` added to (or taken off) every sum, in place."""
     for name, total in totals.items():
         keys.add_stream(total, secret, round_, name, bits, sign)

@@ -35,9 +35,13 @@ _BLURRED = 0.15  # error of a rank, in people over all people, from which the pl
 
 @dataclass(frozen=True, eq=False)
 class ColumnRanks:
-    """columns: which became ranks, in ``low`` … 1. brackets: float64 [k or 1, 2].
+    """Ranks of the numbers of some columns, in ``low`` … 1.
 
-    shares: float64 [k or 1, BINS + 1], of the people below each edge of a bracket's bins.
+    Attributes:
+        columns: which columns became ranks.
+        brackets: float64 [k or 1, 2], of each column or of all: where the bins lie on the line of ``private_counts``.
+        shares: float64 [k or 1, BINS + 1], of the people below each edge of the bins.
+        low: rank of the least number.
     """
 
     columns: Columns
@@ -46,9 +50,10 @@ class ColumnRanks:
     low: float = -1.0
 
     def scaled(self, graph: Graph) -> Graph:
-        """``graph`` with its numbers as ranks; an empty cell is in the middle. One that is on one scale is returned as it is.
+        """``graph`` with its numbers as ranks; an empty cell is in the middle.
 
-        Columns with bounds, which are −1 … 1, are brought to ``low`` … 1 too.
+        A graph without such columns is returned as it is. Columns with bounds, which are −1 … 1, are brought to ``low`` … 1
+        too.
         """
         known, low = self.columns, self.low
         if graph.columns is None:
@@ -81,13 +86,21 @@ def _on_line(graph: Graph, known: Columns) -> np.ndarray:
 
 
 def fixed(columns: Columns) -> ColumnRanks:
-    """The same for all data, in 0 … 1: log₂(1 + |x|) with its sign, over ``private_counts.WIDEST``."""
+    """Ranks that are the same for all data, in 0 … 1.
+
+    They are log₂(1 + |x|) with its sign, over the whole line (``private_counts.WIDEST``).
+    """
     shares = np.tile(np.linspace(0, 1, BINS + 1), (columns.places.size, 1))
     return ColumnRanks(columns, private_counts.widest(columns.places.size), shares, low=0.0)
 
 
 def ranks_among_public(public: Graph, columns: Columns) -> ColumnRanks:
-    """Ranks among the rows of a graph whose features are public."""
+    """Ranks among the rows of a graph whose features are public.
+
+    Args:
+        public: the graph.
+        columns: which columns become ranks.
+    """
     line, brackets = _on_line(public, columns), private_counts.widest(columns.places.size)
     bound = ColumnCounts(columns.places.size, public.num_nodes, pooled=False)
     for round_ in range(ROUNDS):
@@ -97,7 +110,14 @@ def ranks_among_public(public: Graph, columns: Columns) -> ColumnRanks:
 
 
 def plan_with_counts(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
-    """The plan that ``make`` gives for what is left of the budget, with the release of counts; together at most ``budget``.
+    """The plan of a method for what is left of the budget, with the release of counts.
+
+    Under the provable reading both together cost at most ``budget``.
+
+    Args:
+        make: gives the method's plan for a budget.
+        facts: public facts; without ``columns`` nothing is counted.
+        budget: for both.
 
     Raises:
         PrivacyError: the guarantee of the method is amplified or counted in a way that the counts are not.
@@ -112,7 +132,8 @@ def plan_with_counts(make: Callable[[Budget], Plan], facts: PublicFacts, budget:
     if not (budget.private and noisy):
         return _with(made, facts, columns, None)
     one = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
-    multiplier, left = one * (ROUNDS / SHARE) ** 0.5, gaussian.epsilon((1 - SHARE) ** 0.5 / one, budget.delta)
+    multiplier = one * (ROUNDS / SHARE) ** 0.5
+    left = gaussian.epsilon((1 - SHARE) ** 0.5 / one, budget.delta)
     found = _with(make(replace(budget, epsilon=left)), facts, columns, multiplier)
     while budget.calibrated_by != "published" and found.provable().epsilon > budget.epsilon:
         left *= 0.98
@@ -121,7 +142,14 @@ def plan_with_counts(make: Callable[[Budget], Plan], facts: PublicFacts, budget:
 
 
 def _with(made: Plan, facts: PublicFacts, columns: Columns, multiplier: float | None) -> Plan:
-    """``made`` and the counts. multiplier: of the noise of one round; None: none."""
+    """``made`` and the counts.
+
+    Args:
+        made: the plan of the method.
+        facts: public facts.
+        columns: that are counted.
+        multiplier: of the noise of one round; None: none.
+    """
     pooled = columns.places.size > MOST_APART
     bound = ColumnCounts(columns.places.size, facts.sizes.num_nodes, pooled)
     names = columns.called
@@ -144,7 +172,10 @@ def _with(made: Plan, facts: PublicFacts, columns: Columns, multiplier: float | 
 
 
 def plan_of_counts(made: Plan) -> Plan | None:
-    """The plan of the rounds before those of ``made``, or None where it has none. Its client and server stand below."""
+    """The plan of the rounds before those of ``made``; None where it has none.
+
+    The client and the server of that plan stand below.
+    """
     own = tuple(release for release in made.schedule.releases if release.path == PATH)
     if not own:
         return None
@@ -153,17 +184,20 @@ def plan_of_counts(made: Plan) -> Plan | None:
 
 
 def _std_of_sum(mechanism: Mechanism, facts: PublicFacts) -> float:
+    """Standard deviation of the noise in the sum over all clients; 0 where there is none."""
     std = mechanism.std if isinstance(mechanism, (GaussianNoise, ShrunkGaussianNoise)) else 0.0
     return std * facts.sizes.num_clients**0.5
 
 
 def start(plan: Plan, rng: np.random.Generator) -> State[ColumnRanks | None]:
+    """The widest bracket for every column, or one for all of them."""
     bound = plan.schedule.releases[0].bound
     assert isinstance(bound, ColumnCounts)
     return State({"brackets": private_counts.widest(1 if bound.pooled else bound.num_columns)}, None)
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
+    """The client's numbers on the line, float64 [n, k]; NaN where a cell is empty."""
     columns = plan.facts.columns
     assert columns is not None
     return _on_line(subgraph.graph, columns)

@@ -34,8 +34,12 @@ TESTED_IN_PUBLIC: tuple[Assumption, ...] = (
 class Sizes:
     """How much there is, which is public.
 
-    num_nodes: nodes over all clients. clients: nodes of each client.
-    graphs: where a client holds several whole graphs, the nodes of each of them (its rows follow one another); else empty.
+    Attributes:
+        num_nodes: nodes over all clients.
+        num_features: columns of a feature row.
+        num_classes: classes of the labels.
+        clients: nodes of each client.
+        graphs: where a client holds several whole graphs, the nodes of each of them (its rows follow one another); else empty.
     """
 
     num_nodes: int
@@ -46,6 +50,7 @@ class Sizes:
 
     @property
     def num_clients(self) -> int:
+        """How many clients there are."""
         return len(self.clients)
 
 
@@ -53,11 +58,13 @@ class Sizes:
 class Membership:
     """Which client holds which node, and what it knows of the edges to nodes of others.
 
-    from_edges, from_labels: whether who holds which node was computed from edges, or from labels.
-    holdings: CSR [clients, num_nodes], where clients share nodes; None where they share none.
-    cut_edges: of edges between clients. ``dropped``: nobody has them. ``protected``: they are known, and used, at both ends.
-    ``generated``: such an edge is used, but what it leads to is stood in for by a node of the client's own.
-    nodes: ids of each client's nodes, where they are public; else empty.
+    Attributes:
+        from_edges: who holds which node was computed from edges.
+        from_labels: who holds which node was computed from labels.
+        holdings: CSR [clients, num_nodes], where clients share nodes; None where they share none.
+        cut_edges: of edges between clients. ``dropped``: nobody has them. ``protected``: they are known, and used, at both
+            ends. ``generated``: such an edge is used, but what it leads to is stood in for by a node of the client's own.
+        nodes: ids of each client's nodes, where they are public; else empty.
     """
 
     from_edges: bool
@@ -76,10 +83,11 @@ class Membership:
 class PublicPart:
     """What everybody may read.
 
-    name: what is public, in one word (``test-graph``, ``nothing`` or the name of a set).
-    graph: the test graph, or another set of nodes, where the setting makes it public.
-    attributes: where only edges are private, every node's features and its label (-1 where unknown), without any edge.
-    asking: int64, ids of nodes that never train and only ask for their own answer (which these are is public).
+    Attributes:
+        name: what is public, in one word (``test-graph``, ``nothing`` or the name of a set).
+        graph: the test graph, or another set of nodes, where the setting makes it public; else None.
+        attributes: where only edges are private, every node's features and its label (−1 where unknown), without any edge.
+        asking: int64, ids of nodes that never train and only ask for their own answer (which these are is public).
     """
 
     name: str
@@ -92,10 +100,12 @@ class PublicPart:
 class Derived:
     """What is taken as public although it was computed from data that may be private.
 
-    split_from_edges, split_from_labels: who trains and who tests was computed from edges, or chosen by labels.
-    component_from_edges: which nodes there are (the largest component) was computed from edges.
-    columns_from_rows: private features' columns, or their weights, were computed from all rows.
-    features_from_edges: features were computed from edges.
+    Attributes:
+        split_from_edges: who trains and who tests was computed from edges.
+        split_from_labels: who trains and who tests was chosen by labels.
+        component_from_edges: which nodes there are (the largest component) was computed from edges.
+        columns_from_rows: the columns of private features, or their weights, were computed from all rows.
+        features_from_edges: features were computed from edges.
     """
 
     split_from_edges: bool
@@ -118,9 +128,10 @@ NOTHING_DERIVED = Derived(
 class AttendanceRule:
     """Which clients answer in a round (``federation.participation``).
 
-    words: where not every client answers in every round, who does; else empty.
-    least_answers: the answers that a round needs; None for all of them.
-    asynchronous: clients send how far they moved, and from which model they began differs (``federation.participation``).
+    Attributes:
+        words: who answers, where not every client does in every round; else empty.
+        least_answers: the answers that a round needs; None for all of them.
+        asynchronous: clients send how far they moved, and they did not all begin with the same model.
     """
 
     words: str = ""
@@ -132,8 +143,15 @@ class AttendanceRule:
 class PublicFacts:
     """What everybody may know before the run, and all that a plan with a guarantee may be made from.
 
-    colluders: how many participants may pool what they know of their own noise with a server that sees sums (1 or more).
-    columns: those of numbers whose range is not public; None where there is none (``column_ranks``).
+    Attributes:
+        sizes: how much there is.
+        viewer: who sees what leaves a client.
+        membership: who holds which node.
+        public: what everybody may read.
+        derived: what is taken as public although it was computed from data.
+        colluders: how many participants, 1 or more, may tell a server that sees sums what they know of their own noise.
+        attendance: who answers in a round.
+        columns: columns of numbers whose range is not public; None where there is none (``column_ranks``).
     """
 
     sizes: Sizes
@@ -163,7 +181,8 @@ class ClearFacts(PublicFacts):
 
     A plan made from these is refused unless all that it releases is ``Unprotected``.
 
-    filled: the share of the entries of all feature rows that are not zero, in [0, 1].
+    Attributes:
+        filled: the share of the entries of all feature rows that are not zero, in [0, 1].
     """
 
     filled: float = field(kw_only=True)
@@ -171,7 +190,16 @@ class ClearFacts(PublicFacts):
 
 @dataclass(frozen=True)
 class Budget:
-    """ε (∞ allowed), δ and under which reading of the guarantee the noise is chosen."""
+    """What a method may spend.
+
+    Attributes:
+        epsilon: ε, above 0; ∞: no noise is asked for.
+        delta: δ, between 0 and 1.
+        calibrated_by: under which reading of the guarantee the noise is chosen.
+
+    Raises:
+        PrivacyError: ε or δ is out of range.
+    """
 
     epsilon: float
     delta: float
@@ -185,18 +213,35 @@ class Budget:
 
     @property
     def private(self) -> bool:
+        """Whether ε is finite, so that noise is needed."""
         return math.isfinite(self.epsilon)
 
 
 def require_attributes(method: str, facts: PublicFacts) -> Graph:
-    """Public features and labels of the nodes that are trained on and asked; ``ScenarioError`` where they are not public."""
+    """Public features and labels of the nodes that are trained on and asked.
+
+    Args:
+        method: its name, for the error.
+        facts: of the run.
+
+    Raises:
+        ScenarioError: they are not public, or the nodes that are asked are those of another graph.
+    """
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError(f"{method} needs public features and labels: set the task's protocol: transductive")
     return facts.public.attributes
 
 
 def require_test_graph(method: str, facts: PublicFacts) -> Graph:
-    """The public graph that is predicted for; ``ScenarioError`` where there is none."""
+    """The public graph that is predicted for.
+
+    Args:
+        method: its name, for the error.
+        facts: of the run.
+
+    Raises:
+        ScenarioError: there is none.
+    """
     if facts.public.graph is None:
         raise ScenarioError(f"{method} is tested on a public graph: set the task's protocol: inductive")
     return facts.public.graph
@@ -212,7 +257,10 @@ def public_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
 def derived_assumptions(facts: PublicFacts, relation: Relation, *, edges_private: bool) -> tuple[Assumption, ...]:
     """What is taken as public although it was computed from what ``relation`` protects.
 
-    edges_private: False where a method gives all edges away (``edges-public``).
+    Args:
+        facts: of the run.
+        relation: the neighbouring relation of the plan.
+        edges_private: False where a method gives all edges away (``edges-public``).
     """
     derived = facts.derived
     stated = {
@@ -226,7 +274,16 @@ def derived_assumptions(facts: PublicFacts, relation: Relation, *, edges_private
 
 
 def setting_assumptions(facts: PublicFacts, relation: Relation) -> tuple[Assumption, ...]:
-    """What the setting itself assumes where ``relation`` is protected and edges are private: where data live, who sees what."""
+    """What the setting itself assumes where edges are private: where the data live, and who sees what.
+
+    Args:
+        facts: of the run.
+        relation: the neighbouring relation of the plan.
+
+    Returns:
+        For a trusted curator what was derived alone; else also how nodes came to clients, what is known of shared nodes and cut
+        edges, and what secure aggregation rests on.
+    """
     assumed = derived_assumptions(facts, relation, edges_private=True)
     if facts.viewer is Viewer.CURATOR_TRUSTED:
         return assumed
@@ -256,12 +313,19 @@ def guarantee_of(
     limit: int | None = None,
     sampled_once: float | None = None,
 ) -> Guarantee:
-    """What a plan counts its releases for, toward the viewer: under what is assumed here and by the setting, in this order."""
+    """What a plan counts its releases for, toward the viewer of ``facts``.
+
+    Args:
+        facts: of the run.
+        relation: the neighbouring relation.
+        assumed: what the method assumes; what the setting assumes follows after it.
+        delta: δ.
+        per_end: events price one end of an edge, and an edge costs two of them.
+        promised: maximum degree that the data promise, or None.
+        limit: number of neighbours that the platform enforces, or None.
+        sampled_once: rate of a secret one-time sample that amplifies all releases, or None.
+    """
     stated = (*assumed, *setting_assumptions(facts, relation))
-    protection = Protection(relation, facts.viewer, stated, promised, limit, _several_colluders(facts))
+    colluders = facts.colluders if facts.colluders > 1 and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else None
+    protection = Protection(relation, facts.viewer, stated, promised, limit, colluders)
     return Guarantee(protection, delta, facts.membership.holdings, per_end, sampled_once)
-
-
-def _several_colluders(facts: PublicFacts) -> int | None:
-    """``Protection.colluders`` of the setting: their number where it is more than one and somebody sees sums only."""
-    return facts.colluders if facts.colluders > 1 and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else None

@@ -30,7 +30,13 @@ WORDS: dict[str, str] = {
 
 
 class Method(Protocol):
-    """What all kinds have in common; the functions are described in ``methods.base``."""
+    """What all kinds have in common; the functions are described in ``methods.base``.
+
+    Attributes:
+        REFERENCE: BibTeX of its papers.
+        OFFERS: what it can do.
+        Params: the class of its settings.
+    """
 
     REFERENCE: str
     OFFERS: AnyOffers
@@ -77,7 +83,11 @@ class EmbedderSettings(Settings):
 
 
 class Encoding(Protocol):
-    """What an embedding goes through before it leaves. width: numbers per node."""
+    """What an embedding goes through before it leaves.
+
+    Attributes:
+        width: numbers per node.
+    """
 
     @property
     def width(self) -> int: ...
@@ -87,9 +97,12 @@ class Encoding(Protocol):
 class Embedding(Protocol):
     """What the plan of every embedder has made.
 
-    encoding: its encoder. sent: per client, the planned release of its embedding. sizes: per client, the nodes of each
-    of its graphs. graph_epsilons: per client and graph, the pure ε of all its retrievals, empty where there is none. pooled:
-    what one vector of a whole graph goes through (with its ``width``), None where every node has a row.
+    Attributes:
+        encoding: its encoder.
+        sent: per client, the planned release of its embedding.
+        sizes: per client, the nodes of each of its graphs.
+        graph_epsilons: per client and graph, the pure ε of all its retrievals; empty where there is none.
+        pooled: what one vector of a whole graph goes through (with its ``width``); None where every node has a row.
     """
 
     @property
@@ -110,8 +123,9 @@ EmbeddingPlan: TypeAlias = Plan[EmbedderSettings, Embedding]
 class Received(Protocol):
     """What the server of every embedder remembers.
 
-    embeddings: per client the latest embedding that was received, None where none was. kept: float32 [copies,
-    num_parameters], the model at some rounds.
+    Attributes:
+        embeddings: per client the latest embedding that was received; None where none was.
+        kept: float32 [copies, num_parameters], the model at some rounds.
     """
 
     @property
@@ -129,9 +143,16 @@ class Embedder(Method, Protocol):
 
 
 def misfit(name: str, kind: Kind, given: str, trusted: Sequence[Trust] = (Trust.OWN_CLIENT,)) -> str | None:
-    """Why the method ``name`` cannot serve a task that needs ``kind``, as one sentence for a scenario's line; else None.
+    """Why a method cannot serve a task, as one sentence for a scenario's line; None where it can.
 
-    given: what the task's clients hold (``Situation.given``). trusted: whom the task's rows of this method trust.
+    Args:
+        name: of the method.
+        kind: that the task needs.
+        given: what the task's clients hold (``Situation.given``).
+        trusted: whom the task's rows of this method trust.
+
+    Raises:
+        ScenarioError: there is no method of this name.
     """
     offered = method(name).OFFERS
     if kind != offered.kind:
@@ -156,12 +177,20 @@ def misfit(name: str, kind: Kind, given: str, trusted: Sequence[Trust] = (Trust.
 
 
 def names_offering(able: Callable[[AnyOffers], object]) -> list[str]:
-    """Names of the methods whose ``Offers`` are ``able``, in alphabetical order."""
+    """Names of the methods that can do something, in alphabetical order.
+
+    Args:
+        able: asked of the ``Offers`` of each method; what it gives counts as true or false.
+    """
     return [name for name in plugins.names("methods") if able(method(name).OFFERS)]
 
 
 def method(name: str) -> Method:
-    """The method called ``name``; ``ScenarioError`` where there is none."""
+    """The method called ``name``, or the module that counts columns (``column_ranks``).
+
+    Raises:
+        ScenarioError: there is none.
+    """
     return cast(Method, column_ranks if name == column_ranks.NAME else plugins.load("methods", name))
 
 

@@ -29,7 +29,7 @@ from fedgraph.methods.base.facts import TESTED_IN_PUBLIC, Budget, PublicFacts, g
 from fedgraph.methods.base.plan import NO_NOISE, Plan, Schedule, Streams, Sums, gradient_std
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import aggregation_noise
-from fedgraph.privacy.desk import PlannedRelease
+from fedgraph.privacy.desk import Desk, PlannedRelease, Released
 from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.neighbour_sums import DegreeCap, NeighbourSums
@@ -74,6 +74,7 @@ class CapSettings(Settings):
 
     @property
     def protects(self) -> Relation:
+        """The neighbouring relation."""
         return Relation(self.relation)
 
 
@@ -83,7 +84,13 @@ M = TypeVar("M")
 
 @dataclass(frozen=True)
 class Hops:
-    """Hops that are released in one round. path: their name. round: when. count: how many."""
+    """Hops that are released in one round.
+
+    Attributes:
+        path: their name.
+        round: when they are released.
+        count: how many.
+    """
 
     path: str
     round: int
@@ -92,7 +99,15 @@ class Hops:
 
 @dataclass(frozen=True)
 class Caps:
-    """One client's rule each (``proven``), or the promised degree. assumptions, notes: what a statement must say."""
+    """What bounds a node's share of a hop: a rule for each client, or one promised degree.
+
+    Attributes:
+        proven: the rule of each client, from its number of nodes; empty under a promise.
+        promised: maximum degree D that the data promise, or None.
+        limit: number of neighbours that the platform enforces, or None.
+        assumptions: what the guarantee rests on.
+        notes: what a statement must say.
+    """
 
     proven: tuple[DegreeCap, ...]
     promised: int | None
@@ -101,7 +116,11 @@ class Caps:
     notes: tuple[str, ...]
 
     def sensitivities(self, params: CapSettings) -> tuple[float, ...]:
-        """Δ₂ of one hop of each client, row of the node itself not shown."""
+        """Δ₂ of one hop under the relation of ``params``, where a node's own row is not shown.
+
+        Returns:
+            One number for each client; under a promise one for all of them.
+        """
         if self.promised is not None:
             return (neighbour_sums.sensitivity(params.protects, self.promised, rows_released=False),)
         return tuple(cap.sensitivity_l2(params.protects.replaces) for cap in self.proven)
@@ -111,7 +130,16 @@ class Caps:
         return self.promised or max(1, self.proven[client].num_nodes - 1)
 
     def weights(self, adjacency: sp.csr_array, ids: np.ndarray, client: int | None = None) -> sp.csr_array:
-        """What a hop multiplies with. client None: a public graph, by the rule of the largest client."""
+        """What a hop multiplies with.
+
+        Args:
+            adjacency: CSR [n, n].
+            ids: global ids of its nodes, which the public coins of a cut read.
+            client: whose graph it is; None: a public graph, by the rule of the largest client.
+
+        Raises:
+            DataError: a client's node has more neighbours than the platform allows.
+        """
         if self.promised is not None:
             return bounded(adjacency, self.promised, ids, COIN)
         if client is not None and self.limit is not None:
@@ -120,7 +148,10 @@ class Caps:
 
 
 def edge_weights(adjacency: sp.csr_array, cap: DegreeCap) -> sp.csr_array:
-    """Edges weighed by ``cap``; the graph may have more nodes than the cap was made for (a public graph)."""
+    """Edges weighed by ``cap``.
+
+    A public graph may have larger degrees than the cap knows; these weigh as the largest that it knows.
+    """
     beyond = max(0, adjacency.shape[0] - cap.factors.size)
     return weighted(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
 
@@ -155,12 +186,27 @@ def _caps_of(params: CapSettings, facts: PublicFacts, budget: Budget) -> Caps:
 
 
 def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
-    """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
+    """What a hop adds up before noise.
+
+    Args:
+        weights: CSR [n, n]. Weights 0 or 1 in float32 are a graph that was cut; others are in float64.
+        rows: float [n, h]; they are brought to length 1 first.
+
+    Returns:
+        float [n, h].
+    """
     return hop(weights, rows) if weights.dtype == np.float32 else weighted_sums(weights, unit_length(rows))
 
 
 class Descends(Protocol):
-    """Settings of a method that steps along noisy gradients."""
+    """Settings of a method that steps along noisy gradients.
+
+    Attributes:
+        learning_rate: step size on the mean gradient.
+        momentum: in [0, 1).
+        steps: how many.
+        averaged: share of the last iterates that is averaged, in (0, 1].
+    """
 
     @property
     def learning_rate(self) -> float: ...
@@ -173,19 +219,35 @@ class Descends(Protocol):
 
 
 def descent_of(params: Descends) -> Descent:
-    """The server's descent under these settings."""
+    """The descent of a server that steps along noisy mean gradients."""
     return Descent(params.learning_rate, params.momentum, params.steps, params.averaged)
 
 
 def directions(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, int]:
-    """(public directions [d, k] of the public graph's features, or None for all columns; how many columns rows then have)."""
+    """What features are projected on.
+
+    Args:
+        projection: how many directions are wanted; 0: none.
+        facts: hold the public graph from whose features they are learnt, where there is one.
+
+    Returns:
+        (public directions [d, k], or None for all columns; how many columns rows then have).
+    """
     known = facts.public.graph
     basis = public_basis(known, projection) if projection and known is not None else None
     return basis, facts.sizes.num_features if basis is None else basis.shape[1]
 
 
 def rows_of(graph: Graph, basis: np.ndarray | None) -> FeatureMatrix:
-    """Unit feature rows, or their coordinates along public directions."""
+    """The rows of ``graph`` that a network reads.
+
+    Args:
+        graph: with features [n, d].
+        basis: public directions [d, k], or None.
+
+    Returns:
+        Unit feature rows [n, d], or their coordinates [n, k].
+    """
     return FeatureMatrix(unit_rows(graph.features)) if basis is None else ProjectedRows(coordinates(graph.features, basis))
 
 
@@ -196,7 +258,14 @@ def sparse_rows(graph: Graph, basis: np.ndarray | None) -> sp.csr_array:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's rows, its bounded graph, its noisy hops (a cache: rebuilt where missing)."""
+    """A client's rows and its bounded graph.
+
+    Attributes:
+        x: its rows, as ``rows_of`` gives them.
+        labels: int64 [n], −1 where unknown.
+        adjacency: what its hops multiply with (``Caps.weights``).
+        hops: noisy hops by ``hop_key``; a cache, which is filled again where it is empty.
+    """
 
     x: FeatureMatrix
     labels: torch.Tensor
@@ -211,15 +280,51 @@ def prepared(caps: Caps, basis: np.ndarray | None, subgraph: Subgraph) -> Work:
     return Work(rows_of(graph, basis), torch.tensor(graph.labels, device=device()), adjacency)
 
 
+def release_hop(
+    desk: Desk, path: str, name: str, sums: np.ndarray, first: int, shown: dict[str, Released] | None
+) -> np.ndarray:
+    """One hop with its noise, at unit length: released in its round, and replayed in later ones.
+
+    Args:
+        desk: of the client in this round.
+        path: of the release.
+        name: of the hop in a message, where an attack reads it.
+        sums: float [n, h], what the hop adds up.
+        first: the round that releases it.
+        shown: takes what is released, for an attack that reads all that is priced (``Watch.opened``); None: it stays here.
+
+    Returns:
+        float32 [n, h].
+    """
+    if desk.round > first:
+        return unit_length(desk.replay(path, sums))
+    released = desk.release(path, sums)
+    if shown is not None:
+        shown[name] = released
+    return unit_length(released.value)
+
+
 def hop_key(streams: Streams, *frozen: np.ndarray) -> str:
-    """Names the noisy hops that follow from these frozen parameters in this cell, for ``Work.hops``."""
+    """Names the noisy hops of a client, for ``Work.hops``.
+
+    Args:
+        streams: of the client; the round in them does not count.
+        frozen: the parameters from which the hops follow.
+    """
     text = b"".join(np.ascontiguousarray(part).tobytes() for part in frozen)
     return hashlib.sha256(text + str((streams.root, streams.path[:-1])).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class _Noise:
-    """What gradients and hops are released with. hops: one for each rule of a client. published: the claimed ε, or None."""
+    """What gradients and hops are released with.
+
+    Attributes:
+        gradient: mechanism and price of one gradient.
+        hops: mechanism and price of one hop, for each rule of a client.
+        published: the claimed ε, or None.
+        min_clients: clients that must finish a round.
+    """
 
     gradient: tuple[Mechanism, Event]
     hops: list[tuple[Mechanism, Event]]
@@ -256,10 +361,18 @@ def plan_capped_hops(
     make: Callable[[Caps], M],
     dispute: str,
 ) -> Plan[P, M]:
-    """Noise multipliers of gradients and of hops, and every release.
+    """The plan of a method that steps along clipped gradients and releases capped hops to itself.
 
-    gradients: path → its rounds, one clipped sum each. kernel: of the sums. make: what the method makes of the rule.
-    dispute: what is said of it in public; a note where a hop is released.
+    Args:
+        method: its name.
+        params: its settings.
+        facts: public facts.
+        budget: what it may spend.
+        gradients: path → its rounds, one clipped sum each.
+        hops: the hops, by the round in which they are released.
+        kernel: name of the function that clips the gradients (``kernel_name``).
+        make: what the method makes of the rule.
+        dispute: what is said of the method in public; a note where a hop is released.
 
     Raises:
         ScenarioError: there is no public graph to answer for.
@@ -278,7 +391,8 @@ def plan_capped_hops(
             PlannedRelease(h.path, sums, mechanism, event, range(h.round, h.round + 1), per_round=h.count, client=whose)
             for h in hops
         ]
-    assumed, degree = (*TESTED_IN_PUBLIC, *capped.assumptions), capped.promised if params.hops else None
+    assumed = (*TESTED_IN_PUBLIC, *capped.assumptions)
+    degree = capped.promised if params.hops else None
     notes = (*capped.notes, dispute) if params.hops else ()
     guarantee = guarantee_of(facts, relation, assumed, budget.delta, per_end=False, promised=degree, limit=capped.limit)
     schedule = Schedule(total, tuple(releases), noise.min_clients)

@@ -32,7 +32,7 @@ from fedgraph.types import Graph, Subgraph
 
 
 class HopSettings(Settings):
-    """Settings of every such method."""
+    """Settings that every method of noisy hops at edge level has."""
 
     relation: Literal["edge-undirected", "edge-directed"] = Field("edge-undirected", description="neighbouring relation")
     hops: int = Field(2, ge=0, description="aggregations K")
@@ -40,6 +40,7 @@ class HopSettings(Settings):
 
     @property
     def protects(self) -> Relation:
+        """The neighbouring relation."""
         return Relation(self.relation)
 
 
@@ -48,7 +49,12 @@ P = TypeVar("P", bound=HopSettings)
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """attributes: every node's public features and labels. new_nodes: predictions are for the nodes of a public graph."""
+    """What the plan made of public facts.
+
+    Attributes:
+        attributes: every node's public features and labels.
+        new_nodes: predictions are for the nodes of a public graph, and not for those that were trained on.
+    """
 
     attributes: Graph
     new_nodes: bool
@@ -56,7 +62,12 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Whose sums a client makes: CSR [n_i, n_i] over its own rows, or [n_i, num_nodes] where cut edges are shared."""
+    """Whose sums a client makes.
+
+    Attributes:
+        adjacency: CSR [n_i, n_i] over its own rows, or [n_i, num_nodes] where cut edges are shared.
+        nodes: int64 [n_i], global ids of its rows.
+    """
 
     adjacency: sp.csr_array
     nodes: np.ndarray
@@ -64,7 +75,12 @@ class Work:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HopMemory:
-    """Of the server. sent: the rows that were broadcast for each hop, float32 [n, h]. sums: the noisy sums that came back."""
+    """What the server of every such method remembers.
+
+    Attributes:
+        sent: the rows that were broadcast for each hop, float32 [n, h].
+        sums: the noisy sums that came back, [n, h] each.
+    """
 
     sent: tuple[np.ndarray, ...]
     sums: tuple[np.ndarray, ...] = ()
@@ -72,6 +88,13 @@ class HopMemory:
 
 def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[P, Made]:
     """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``).
+
+    Args:
+        method: its name.
+        params: its settings.
+        facts: public facts.
+        budget: what all hops together may spend.
+        notes: sentences for the report.
 
     Raises:
         ScenarioError: features or labels are not public, or a directed edge is shared by two clients.
@@ -92,7 +115,9 @@ def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, 
         )
         std, min_clients = gradient_std(1.0, noise.std, facts)
         of_one = neighbour_sums.END if facts.membership.cut_edges_shared else delta2
-        mechanism, event, published = GaussianNoise(std), Gaussian(noise.std / of_one), noise.published
+        mechanism = GaussianNoise(std)
+        event = Gaussian(noise.std / of_one)
+        published = noise.published
     release = PlannedRelease("aggregate", NeighbourSums(facts.sizes.num_nodes), mechanism, event, range(params.hops))
     return Plan(
         method=method,
@@ -115,6 +140,11 @@ def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, 
 
 
 def prepare(plan: Plan[HopSettings, Made], subgraph: Subgraph) -> Work:
+    """The client's edges, with those that lead to other clients where it knows them.
+
+    Raises:
+        DataError: an undirected graph is not simple.
+    """
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
         require_simple(adjacency)
@@ -126,26 +156,63 @@ def prepare(plan: Plan[HopSettings, Made], subgraph: Subgraph) -> Work:
 
 def client(plan: Plan[HopSettings, Made], work: Work, model: Model, round_: int, streams: Streams, desk: Desk) -> Sent:
     """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
-
-    def aggregate() -> np.ndarray:
-        everywhere = work.adjacency.shape[1] == plan.facts.sizes.num_nodes
-        sums = hop(work.adjacency, model["rows"] if everywhere else model["rows"][work.nodes])
-        secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-        return placed([sums], [work.nodes], plan.facts.sizes.num_nodes) if secure else sums
-
-    return {"aggregate": desk.release("aggregate", aggregate)}
+    return {"aggregate": desk.release("aggregate", lambda: client_hop(plan, work.adjacency, work.nodes, model["rows"]))}
 
 
-def received_hops(plan: Plan[HopSettings, Made], inbox: Inbox) -> np.ndarray:
-    """The noisy sums of one round, each node's at its place, [n, h]."""
-    parts = inbox.each.get("aggregate")
-    return placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums["aggregate"]
+def client_hop(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The sums over neighbours of a client's nodes, before noise, as ``sent_rows`` places them.
+
+    Args:
+        plan: of the run.
+        adjacency: CSR [n_i, n_i], or [n_i, num_nodes] with edges that leave the client.
+        nodes: int64 [n_i], global ids of its nodes.
+        rows: float [num_nodes, h], that were broadcast.
+    """
+    everywhere = adjacency.shape[1] == plan.facts.sizes.num_nodes
+    return sent_rows(plan, nodes, hop(adjacency, rows if everywhere else rows[nodes]))
+
+
+def sent_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """A client's rows as it sends them: as they are; behind secure aggregation each at its node's place among all nodes.
+
+    Args:
+        plan: of the run.
+        nodes: int64 [n_i], global ids of the client's nodes.
+        rows: float [n_i, h].
+
+    Returns:
+        float [n_i, h] or [num_nodes, h].
+    """
+    if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+        return placed([rows], [nodes], plan.facts.sizes.num_nodes)
+    return rows
+
+
+def received_hops(plan: Plan, inbox: Inbox, part: str = "aggregate") -> np.ndarray:
+    """What clients sent by ``sent_rows``, each node's row at its place: float [num_nodes, h].
+
+    Args:
+        plan: of the run.
+        inbox: of the round.
+        part: of the messages.
+    """
+    parts = inbox.each.get(part)
+    return placed(parts, plan.facts.membership.nodes, plan.facts.sizes.num_nodes) if parts else inbox.sums[part]
 
 
 def evidence(plan: Plan[HopSettings, Made], state: State[HopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
-    """For each pair [m, 2] the log-likelihood ratio of all released sums, with the edge against without, times the variance.
+    """What all released sums say of each pair: the log-likelihood ratio of the edge against no edge, times the variance.
 
     Given the rows that were sent, a sum is Gaussian around that of the known neighbours, or around that plus the other's row.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: all that is known, without the pairs in question.
+        pairs: int64 [m, 2], global ids.
+
+    Returns:
+        float64 [m].
     """
     ends = [pairs] if plan.params.protects is Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
     ratios = np.zeros(len(pairs))

@@ -36,7 +36,11 @@ def _papers() -> dict[str, str]:
 
 
 def bibtex(*keys: str) -> str:
-    """Entries of papers.bib, for the ``REFERENCE`` of a method. Raises ``KeyError`` for a key that is not there."""
+    """Entries of papers.bib, for the ``REFERENCE`` of a method.
+
+    Raises:
+        KeyError: a key is not there.
+    """
     return "\n".join(_papers()[key] for key in keys)
 
 
@@ -54,11 +58,12 @@ class Reads(Enum):
 class Situation:
     """A place in which a method is used, and with which the contract tests run it.
 
-    given: what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``, ``asking``: the protocols of node
-    classification. ``ego``: every client holds one small graph cut out of a common one. ``collection``: every client
-    holds several whole graphs. ``links``: edges are private, and pairs are asked that may be linked. trusted: which levels of
-    trust the method supports there (of graphs: ``own-client`` only). settings: parameters of the method, kept small so that a
-    test is quick.
+    Attributes:
+        given: what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``, ``asking``: the protocols of node
+            classification. ``ego``: every client holds one small graph cut out of a common one. ``collection``: every client
+            holds several whole graphs. ``links``: edges are private, and pairs are asked that may be linked.
+        trusted: which levels of trust the method supports there (of graphs: ``own-client`` only).
+        settings: parameters of the method, kept small so that a test is quick.
     """
 
     given: Given
@@ -70,14 +75,18 @@ class Situation:
 class Draft:
     """A row that ``fedgraph new`` writes for the method.
 
-    data: ``graph`` that is dealt to clients, ``federation`` of one's own, ``links`` of either. unit: of the guarantee that is
-    wanted; ``any``: beside all of them.
-    settings: of the row, its ``label`` among them. comment: what the row shows, for the line's end. compared: the row is a
-    comparison (it is written after the others, and it runs at one level of trust). quick: what ``--quick`` sets.
-    crossing: the row also makes sense where edges lead from one client to another. edgeless: also where no row has an
-    edge. spare: written only where there is time.
-    cheaper: (cost, settings) from the dearest to the cheapest; a draft takes the first that fits, ``--quick`` the last. A cost
-    is in units of the last one's time.
+    Attributes:
+        data: ``graph`` that is dealt to clients, ``federation`` of one's own, ``links`` of either.
+        unit: of the guarantee that is wanted; ``any``: the row stands beside all of them.
+        settings: of the row, its ``label`` among them.
+        comment: what the row shows, for the line's end.
+        compared: the row is a comparison: it is written after the others, and it runs at one level of trust.
+        quick: what ``--quick`` sets.
+        crossing: the row also makes sense where edges lead from one client to another.
+        edgeless: the row also makes sense where no row has an edge.
+        spare: the row is written only where there is time.
+        cheaper: (cost, settings) from the dearest to the cheapest; a draft takes the first that fits, ``--quick`` the last. A
+            cost is in units of the last one's time.
     """
 
     data: Literal["graph", "federation", "links"]
@@ -95,19 +104,39 @@ class Draft:
 class GradientReader(Protocol):
     """How somebody who sees one client's message reads a gradient in it.
 
-    names_words: the first layer reads rows as they are, so that its gradient names words.
+    Attributes:
+        names_words: the first layer reads rows as they are, so that its gradient names words.
     """
 
     @property
     def names_words(self) -> bool: ...
     def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """float64 [p], the gradient that the message ``sent`` shows at ``model``; None where it shows none."""
+        """The gradient that a message shows.
+
+        Args:
+            sent: the message, by the names of its parts.
+            model: what was broadcast in its round.
+
+        Returns:
+            float64 [p]; None where the message shows none.
+        """
 
     def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(gradient of the first layer's weights [out, k], map [k, num_features] back to words)."""
+        """(gradient of the first layer's weights [out, k], map [k, num_features] back to words).
+
+        Args:
+            gradient: float64 [p], of all parameters.
+        """
 
     def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
-        """float64 [c], of the last layer's bias: mean over ``num_nodes`` nodes of (probability − label) at parameters zero."""
+        """float64 [c], the gradient of the last layer's bias.
+
+        At parameters zero it is the mean of (probability − label) over nodes.
+
+        Args:
+            gradient: float64 [p], of all parameters.
+            num_nodes: over how many nodes it is a mean.
+        """
 
 
 Convolutions: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]  # (weights [out, in], bias [out]) of each layer
@@ -117,32 +146,36 @@ Convolutions: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]  # (weights [o
 class Offers(Generic[P, M, W, S]):
     """What a method can do. Every field without a default must be said; a default is never the less private choice.
 
-    kind: ``classifier`` (gives nodes a class), ``embedder`` (releases embeddings of whole graphs) or ``linker`` (scores pairs).
-    units: what one person's data may be under its guarantee; the first is that of its default settings.
-    situations: where it can be used; the contract tests run it in each of them.
-    ignores_budget: settings under which it adds no noise at any ε (``{}``: under all of them); None: there are none.
-    any_broadcast: the proof holds whatever model clients are sent, so the server may be active.
-    trusts_nobody: every node protects its own data before it leaves: there is no curator and no federation to compare with.
-    private_test_nodes: it answers a private test node from that node's own row.
-    partial_rounds: rounds may miss clients.
-    answers_every_round: its state predicts after any round, so a curve over rounds can be drawn.
-    reads_stand_ins: it reads generated neighbours in the place of lost ones.
-    drafts: rows that ``fedgraph new`` writes for it.
+    Attributes:
+        kind: ``classifier`` (gives nodes a class), ``embedder`` (releases embeddings of whole graphs) or ``linker`` (scores
+            pairs).
+        units: what one person's data may be under its guarantee; the first is that of its default settings.
+        situations: where it can be used; the contract tests run it in each of them.
+        ignores_budget: settings under which it adds no noise at any ε (``{}``: under all of them); None: there are none.
+        any_broadcast: the proof holds whatever model clients are sent, so the server may be active.
+        trusts_nobody: every node protects its own data before it leaves: there is no curator and no federation to compare with.
+        private_test_nodes: it answers a private test node from that node's own row.
+        partial_rounds: rounds may miss clients.
+        answers_every_round: its state predicts after any round, so a curve over rounds can be drawn.
+        reads_stand_ins: it reads generated neighbours in the place of lost ones.
+        drafts: rows that ``fedgraph new`` writes for it.
 
-    reads: of a plan, what an answer reads; None: nobody has said it, so no model of the method is given away.
-    num_sent: numbers of a message that masks hide in a sum.
-    tuned: the state after a client's own steps on its graph, in clear (a head start for a personal model).
-    says: what the training found, as sentences for the report.
-    prepare_together: work of several clients, whose disjoint union is the subgraph and whose first rows are the array; None
-        where each shall work alone. together: the sum over those clients of what ``client`` releases.
+        reads: of a plan, what an answer reads; None: nobody has said it, so no model of the method is given away.
+        num_sent: how many numbers of a message masks hide in a sum.
+        tuned: the state after a client's own steps on its graph, in clear (a head start for a personal model).
+        says: what the training found, as sentences for the report.
+        prepare_together: the work of several clients, from their disjoint union and each one's first row; None where each shall
+            work alone.
+        together: the sum over those clients of what ``client`` releases.
 
-    reads_rounds: for attacks: whether (model, inbox) of every round is kept in ``State.seen``.
-    evidence: for attacks: float64 [m], of each unit a log-likelihood ratio, or like one, of version 1 in the known graph
-        (``attacks.base.canaries``); None where the viewer sees too little.
-    graph_evidence: the same of whole graphs: clients with every canary in version 0, in version 1, and which canary decides
-        each graph.
-    observe: for attacks that read the gradient in one client's message.
-    convolutions: for attacks that invert a graph convolution: what reads its layers out of a state; None for other networks.
+        reads_rounds: for attacks: whether (model, inbox) of every round is kept in ``State.seen``.
+        evidence: for attacks: float64 [m], of each unit a log-likelihood ratio, or like one, of version 1 in the known graph
+            (``attacks.base.canaries``); None where the viewer sees too little.
+        graph_evidence: the same of whole graphs: from clients with every canary in version 0, in version 1, and which canary
+            decides each graph.
+        observe: for attacks that read the gradient in one client's message.
+        convolutions: for attacks that invert a graph convolution: what reads its layers out of a state; None for other
+            networks.
     """
 
     units: tuple[Unit, ...]

@@ -35,10 +35,12 @@ S_co = TypeVar("S_co", default=object, covariant=True)
 
 @dataclass(frozen=True, eq=False)
 class State(Generic[S_co]):
-    """What the server knows after a round.
+    """What the server knows after a round; a function of released values only.
 
-    model: broadcast to every client. memory: kept at the server, of the method's own type. Both are functions of
-    released values only. seen: the (model, inbox) of every round so far, where the plan keeps rounds.
+    Attributes:
+        model: broadcast to every client.
+        memory: kept at the server, of the method's own type.
+        seen: (model, inbox) of every round so far, where the plan keeps rounds; else empty.
     """
 
     model: dict[str, np.ndarray]
@@ -50,9 +52,12 @@ class State(Generic[S_co]):
 class Inbox:
     """One round's messages as the server may see them.
 
-    sums: name → sum over clients. each: name → one value per client, in client order; empty behind secure
-    aggregation. num_clients: how many finished. colluding: name → sum over the colluding clients, who know what they sent; only
-    in the rounds that are kept for an attack.
+    Attributes:
+        round: its number, from 0.
+        sums: name → sum over the clients that sent this part.
+        each: name → one value per client, in client order; empty behind secure aggregation.
+        num_clients: how many finished the round.
+        colluding: name → sum over the colluding clients, who know what they sent; only in rounds that are kept for an attack.
     """
 
     round: int
@@ -66,12 +71,12 @@ PUBLIC_COINS = "public-coins"  # the one stream of a client that everybody may k
 
 
 def client_path(cell: tuple[str | int | float, ...], client: int, round_: int) -> tuple[str | int | float, ...]:
-    """Names the streams of one client in one round."""
+    """Names the streams of one client in one round of the cell ``cell``."""
     return (*cell, "client", client, "round", round_)
 
 
 def block_path(cell: tuple[str | int | float, ...], first: int, last: int, round_: int) -> tuple[str | int | float, ...]:
-    """Names the streams of the clients ``first`` … ``last``, where they are computed as one."""
+    """Names the streams of the clients ``first`` … ``last`` in one round, where they are computed as one."""
     return (*cell, "clients", first, last, "round", round_)
 
 
@@ -79,8 +84,13 @@ def block_path(cell: tuple[str | int | float, ...], first: int, last: int, round
 class Streams:
     """A client's random streams for one round; noise and training never share one.
 
-    fingerprint: of the plan; it enters the name of every stream but the public coins, so that runs with other settings never
-    add the same noise twice (their difference would show the data), nor draw the same secret sample or batches.
+    The fingerprint of the plan enters the name of every stream but the public coins. So runs with other settings never add the
+    same noise twice (their difference would show the data), nor draw the same secret sample or batches.
+
+    Attributes:
+        root: the secret or the number from which all streams of the run follow.
+        path: names the client and the round (``client_path``, ``block_path``).
+        fingerprint: of the plan (``Plan.fingerprint``).
     """
 
     root: int
@@ -88,6 +98,10 @@ class Streams:
     fingerprint: str = ""
 
     def generator(self, name: str) -> np.random.Generator:
+        """The stream called ``name``, from its beginning.
+
+        ``PUBLIC_COINS`` names the one that everybody may know; every other one is secret.
+        """
         if name == PUBLIC_COINS:
             return seeds.generator(self.root, *self.path, name)
         return seeds.secret_generator(self.root, *self.path, name, self.fingerprint)
@@ -106,10 +120,12 @@ M = TypeVar("M", default=object, covariant=True)
 class Schedule:
     """What is released when.
 
-    rounds: how many there are. releases: what each client will release.
-    min_clients: fewer finished clients abort a round (secure aggregation).
-    shared_rounds: the first rounds are the same for all cells of one ``shared_key``, which share them (0 of them: the start
-    alone).
+    Attributes:
+        rounds: how many there are.
+        releases: what each client will release.
+        min_clients: a round in which fewer clients finish is aborted (secure aggregation).
+        shared_rounds: so many first rounds are the same for all cells of one ``shared_key``; 0: they share the start alone.
+        shared_key: names what is shared; empty: nothing is.
     """
 
     rounds: int
@@ -120,6 +136,7 @@ class Schedule:
 
     @property
     def paths(self) -> tuple[str, ...]:
+        """Every path of the releases, once, in the order in which they are planned."""
         return tuple(dict.fromkeys(r.path for r in self.releases))
 
     @cached_property
@@ -131,7 +148,7 @@ class Schedule:
         return own
 
     def of_client(self, client: int) -> tuple[PlannedRelease, ...]:
-        """What ``client`` will release."""
+        """What ``client`` will release: what all clients release, and what is planned for it alone."""
         if not self._of_one:
             return self.releases
         return (*(r for r in self.releases if r.client is None), *self._of_one.get(client, ()))
@@ -141,12 +158,13 @@ class Schedule:
 class Sums:
     """How far the messages of clients may be added up before the server reads them.
 
-    paths: parts of a message that reach the server as a sum over clients only, whatever the viewer sees of the rest, and how
-    many clients each sum must hold; such a part is named as its path.
-    suffice: the server reads sums over clients only (``Inbox.sums``), so many clients may send theirs as one.
-    additive: that, and the exact value of a disjoint union of subgraphs is the sum of theirs, so ``client`` may compute the
-    clients of a block as one client that holds their union. Where clients draw samples of their own, ``client`` must draw
-    those of each (``Streams.of_client``).
+    Attributes:
+        paths: (part of a message, clients that each sum must hold): these parts reach the server as a sum over clients only,
+            whatever the viewer sees of the rest. Such a part is named as its path.
+        suffice: the server reads ``Inbox.sums`` only, so many clients may send theirs as one.
+        additive: as ``suffice``, and the exact value of a disjoint union of subgraphs is the sum of theirs. So ``client`` may
+            compute the clients of a block as one client that holds their union. Where clients draw samples of their own,
+            ``client`` must draw those of each (``Streams.of_client``).
     """
 
     paths: tuple[tuple[str, int], ...] = ()
@@ -158,8 +176,9 @@ class Sums:
 class Watch:
     """What is kept for an attack.
 
-    keeps_rounds: the server keeps what every round broadcast and received (``State.seen``).
-    opened: an attack reads every value that is priced, so clients send what otherwise stays with them, too.
+    Attributes:
+        keeps_rounds: the server keeps what every round broadcast and received (``State.seen``).
+        opened: an attack reads every value that is priced, so clients also send what otherwise stays with them.
     """
 
     keeps_rounds: bool = False
@@ -170,11 +189,21 @@ class Watch:
 class Plan(Generic[P, M]):
     """A method made ready: its noise is fixed and every release is declared.
 
-    params: the method's settings. made: what it made of them and of public facts, of the method's own type.
-    guarantee: what its releases are counted for, before any data are read. schedule: what is released when.
-    epsilon_published: what the paper's formula says of this noise (None: no claim). notes: sentences for the report.
+    Attributes:
+        method: the name of the method.
+        params: its settings.
+        facts: the public facts that it was made from.
+        guarantee: what its releases are counted for, before any data are read.
+        schedule: what is released when.
+        made: what the method made of its settings and of public facts, of the method's own type.
+        epsilon_published: what the paper's formula says of this noise; None: it claims nothing.
+        sums: how far messages may be added up before the server reads them.
+        watch: what is kept for an attack.
+        notes: sentences for the report.
 
-    Raises ``PrivacyError`` where a release cannot be settled, or says another noise than its event prices.
+    Raises:
+        PrivacyError: a release says other noise than its event prices (``priced_noise.require``), a release with a price is
+            made from ``ClearFacts``, or ``guarantee`` and ``facts`` differ in who holds which node.
     """
 
     method: str
@@ -215,7 +244,10 @@ class Plan(Generic[P, M]):
 
     @property
     def fingerprint(self) -> str:
-        """A digest of everything that shapes the releases."""
+        """A digest of what shapes the releases: 16 hexadecimal digits.
+
+        It enters the names of secret random streams, so whatever changes the text below changes every noise that is drawn.
+        """
         facts: tuple[object, ...] = (self.facts.sizes.num_nodes, self.facts.sizes.clients)
         if self.facts.attendance.words:
             facts += (self.facts.attendance.words, self.facts.attendance.least_answers)
@@ -224,12 +256,23 @@ class Plan(Generic[P, M]):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def declared(self, path: str | None = None) -> dict[int, Event]:
-        """Per client, everything it will release (on one path); amplified where the plan samples once."""
+        """Everything that each client will release, amplified where the plan samples once.
+
+        Args:
+            path: only what is released on this path; None: on all paths.
+
+        Returns:
+            Client → composed event.
+        """
         clients = range(self.facts.sizes.num_clients)
         return amplified(self.guarantee, {client: declared(self.schedule.releases, client, path) for client in clients})
 
     def provable(self, path: str | None = None) -> Price:
-        """The worst unit's provable price, of everything or of one path, where the data keep every promise."""
+        """The provable price of the worst unit, where the data keep every promise.
+
+        Args:
+            path: of this path alone; None: of everything.
+        """
         return price_of(self.guarantee, self.schedule.releases, path)
 
 
@@ -238,18 +281,32 @@ R = TypeVar("R")
 
 
 def require_received(plan: Plan, found: R | None) -> R:
-    """What the last round left at the server; ``RuntimeFailure`` where predictions are asked for before it."""
+    """``found``, which the last round left at the server.
+
+    Raises:
+        RuntimeFailure: it is None, as predictions are asked for before the last round.
+    """
     if found is None:
         raise RuntimeFailure(f"{plan.method} was asked for predictions before its last round")
     return found
 
 
 def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts) -> tuple[float, int]:
-    """(noise std each client adds, clients that must finish) for a summed release of this sensitivity.
+    """The noise of one client in a release that is summed over clients.
 
-    Behind secure aggregation a viewer sees the sum and, being a participant, may know t shares (``facts.colluders``):
-    each client adds σΔ/√(n_min − t), so that the rest of the sum still hides σΔ. Everywhere else the
-    viewer sees the client's own message (or there is one client), which must carry all the noise itself.
+        std = σΔ                        the viewer sees the client's own message, which must carry all the noise
+        std = σΔ / √(n_min − t)         the viewer sees the sum, and t of the participants tell it their shares
+
+    Args:
+        noise_multiplier: σ, the standard deviation of the noise over the sensitivity; at least 0.
+        sensitivity: Δ₂ of the sum, in data units.
+        facts: say who sees what, how many clients answer (n_min = ``cohort``) and how many collude (t = ``colluders``).
+
+    Returns:
+        (standard deviation that each client adds, in data units; clients that must finish a round).
+
+    Raises:
+        PrivacyError: behind secure aggregation no more clients answer than collude.
     """
     if facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
         return noise_multiplier * sensitivity, 1

@@ -15,7 +15,7 @@ import numpy as np
 
 from fedgraph.methods.base.plan import Plan, State
 from fedgraph.privacy.mechanisms.ratios import of_coins
-from fedgraph.privacy.units import Viewer
+from fedgraph.privacy.units import Relation, Viewer
 
 FEW = 16  # up to so many clients, every message travels by itself (``federation.messages``)
 SINGLE = 512  # up to so many clients, an attack on sums has what the colluding clients sent
@@ -24,7 +24,12 @@ CLEAR = 1e-3  # share of the clip that stands for the noise of messages that wer
 
 
 def worth_keeping(plan: Plan, num_parameters: int) -> bool:
-    """Whether the viewer sees the rounds, and all messages together are not too much to keep."""
+    """Whether the rounds of a run should be kept: the viewer sees them, and they have at most ``MOST`` numbers.
+
+    Args:
+        plan: of the run.
+        num_parameters: numbers in one message.
+    """
     viewer = plan.guarantee.protection.viewer
     messages = plan.schedule.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.sizes.num_clients)
     return viewer not in (Viewer.CURATOR_TRUSTED, Viewer.WORLD) and messages * num_parameters <= MOST
@@ -46,7 +51,11 @@ def colluding(plan: Plan) -> range:
 
 
 def groups(plan: Plan) -> tuple[np.ndarray, ...]:
-    """Global ids of the nodes that one message sums over: of each client, or behind secure aggregation of all but colluders."""
+    """The nodes that one message sums over.
+
+    Returns:
+        Global ids, int64: of each client; behind secure aggregation one array, of all nodes but those of colluding clients.
+    """
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         known = [plan.facts.membership.nodes[client] for client in colluding(plan)]
         return (
@@ -60,8 +69,18 @@ def groups(plan: Plan) -> tuple[np.ndarray, ...]:
 def seen_messages(
     plan: Plan, state: State, group: int, name: str
 ) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
-    """(round, broadcast model, message called ``name``) of one of ``groups``, where it was sent. Behind secure aggregation the
-    sum, without what the colluding clients sent.
+    """What the viewer saw of one group of nodes, round after round.
+
+    Behind secure aggregation a message is the sum without what the colluding clients sent.
+
+    Args:
+        plan: of the run.
+        state: after its last round, with the rounds kept.
+        group: place in ``groups``.
+        name: of the part of the messages.
+
+    Yields:
+        (round, broadcast model, message), where the part was sent.
     """
     for model, inbox in state.seen:
         if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
@@ -71,11 +90,32 @@ def seen_messages(
             yield inbox.round, model, inbox.each[name][group]
 
 
+def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | None:
+    """How much of each row who knows all rows takes off a message: 1, and ½ of a canary's, whose coin is unknown.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        units: int64 [m, ≥ 1], the canaries' global ids first.
+
+    Returns:
+        float64 [num_nodes]; None where the rounds were not kept, or nodes are replaced and not zeroed out.
+    """
+    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
+        return None
+    shares = np.ones(plan.facts.sizes.num_nodes)
+    shares[units[:, 0]] = 0.5
+    return shares
+
+
 @dataclass(eq=False)
 class Coins:
-    """What messages say of the coins of the canaries in them. rows: int64 [m], their places among the rows of a message.
+    """What messages say of the coins of the canaries in them.
 
-    gram, along: sums over messages of ⟨clip(∇ⱼ), clip(∇ₖ)⟩ [m, m] and of ⟨clip(∇ⱼ), what is left of a message⟩ [m].
+    Attributes:
+        rows: int64 [m], places of the canaries among the rows of a message.
+        gram: float64 [m, m], sum over messages of ⟨clip(∇ⱼ), clip(∇ₖ)⟩.
+        along: float64 [m], sum over messages of ⟨clip(∇ⱼ), what is left of a message⟩.
     """
 
     rows: np.ndarray
@@ -84,22 +124,42 @@ class Coins:
 
     @classmethod
     def of(cls, nodes: np.ndarray, units: np.ndarray) -> Coins:
-        """nodes: int64 [n], of one message, in the order of its rows. units: int64 [≥ m], the canaries."""
+        """Before the first message.
+
+        Args:
+            nodes: int64 [n], of one message, in the order of its rows.
+            units: int64 [≥ m], ids of all canaries.
+        """
         rows = np.flatnonzero(np.isin(nodes, units))
         return cls(rows, np.zeros((rows.size, rows.size)), np.zeros(rows.size))
 
     def add(self, products: np.ndarray, left_over: np.ndarray) -> None:
-        """products: [m, m]. left_over: [n], of every row of the message."""
+        """Take one message in.
+
+        Args:
+            products: float64 [m, m], inner products of the canaries' clipped gradients.
+            left_over: float64 [n], of every row's clipped gradient with what is left of the message.
+        """
         self.gram += products
         self.along += left_over[self.rows]
 
     def ratios(self, std: float) -> np.ndarray:
-        """float64 [m]: one score for each canary. std: s."""
+        """float64 [m]: one score for each canary.
+
+        Args:
+            std: s, of the noise in a message.
+        """
         return of_coins(self.gram / (4 * std**2), self.along / (2 * std**2))
 
 
 def seen_noise(plan: Plan, path: str, clip: float) -> float:
-    """s of what ``seen_messages`` gives of a path; without noise a small share of the clip, so that a score is finite."""
+    """s, the standard deviation of the noise in what ``seen_messages`` gives.
+
+    Args:
+        plan: of the run.
+        path: of the release.
+        clip: where there is no noise, ``CLEAR`` times this stands for it, so that a score is finite.
+    """
     std = float(getattr(next(r.mechanism for r in plan.schedule.releases if r.path == path), "std", 0.0))
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         std *= math.sqrt(plan.facts.sizes.num_clients - len(colluding(plan)))

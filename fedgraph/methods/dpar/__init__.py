@@ -49,7 +49,12 @@ REFERENCE = base.bibtex("zhang2024dpar", "fountoulakis2019variational")
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's graph with the features as the learner sees them, and its rows once they are chosen."""
+    """What a client prepares.
+
+    Attributes:
+        graph: of the client, with the features as the learner sees them.
+        memo: its rows, once they are chosen.
+    """
 
     graph: Graph
     memo: dict[str, AggregatedRows] = field(default_factory=dict)
@@ -57,7 +62,13 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server, where a round is one step: Adam's moment estimates [num_parameters] and how many steps it took."""
+    """What the server remembers, where a round is one step.
+
+    Attributes:
+        first: Adam's first moment estimate, float32 [num_parameters].
+        second: Adam's second moment estimate, float32 [num_parameters].
+        steps: how many it took.
+    """
 
     first: np.ndarray
     second: np.ndarray
@@ -71,7 +82,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Everything from public counts and the budget."""
+    """Everything from public counts and the budget.
+
+    Raises:
+        ScenarioError: the settings do not fit the sizes of the clients (``sizes.sizes``).
+    """
     private = budget.private and params.variant != "none"
     sizes = planned.sizes(params, facts, budget)
     relation = Relation(params.relation)
@@ -85,7 +100,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         calibrated = noise_of.published_noise if budget.calibrated_by == "published" else noise_of.provable_noise
         found = calibrated(sizes, budget.epsilon, budget.delta, split)
         published = noise_of.published_epsilon(sizes, found, budget.delta)
-        notes += [*found.notes, *planned.weakness(params, sizes, found.sgd)]
+        notes += [*found.notes, *planned.weakness(sizes, found.sgd)]
     training, min_clients = planned.planned_training(params, facts, sizes, found, private)
     sampled = sizes.amplified if sizes.amplified < 1 else None
     assumed = base.TESTED_IN_PUBLIC if sampled is None else (*base.TESTED_IN_PUBLIC, Assumption.SAMPLE_SECRET)
@@ -104,18 +119,21 @@ def _sums_over_unions(params: Params, sizes: noise_of.Sizes) -> bool:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The first parameters."""
     return base.State({"parameters": plan.made.layout.start(rng)}, NEW)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's graph; its rows are chosen in round 0."""
     return Work(rows_of.with_features(subgraph.graph, plan.params.features))
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """Choose neighbours in round 0; in every round walk ``local_steps`` noisy gradients from the broadcast model.
 
-    Sends the last noisy gradient where a round is one step, else the parameters it led to, weighted by the
-    client's public share of the nodes.
+    Returns:
+        The last noisy gradient where a round is one step of several clients; else the parameters that the walk led to, times
+        the client's public share of the nodes.
     """
     params, sizes = plan.params, plan.made.sizes
     rows = _rows(plan, work, round_, streams, desk)
@@ -170,16 +188,25 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """What the messages hold beyond known rows, along each canary's own gradient, at the batches' rate.
+    """For each unit (node, −1, label) what the messages hold beyond known rows, along the canary's own gradient.
 
-    Who names whom is secret, so every node is taken for a row of its own, which all but the few sources are. None where the
-    rounds were not kept, nodes are replaced, or nothing is clipped.
+    Who names whom is secret, so every node is taken for a row of its own, which all but the few sources are. Of each row the
+    share is taken off that the rate of the batches says.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: all nodes, with every canary as in version 1.
+        units: int64 [m, 3].
+
+    Returns:
+        float64 [m]; None where the rounds were not kept, nodes are replaced, or nothing is clipped.
     """
-    params, clipped = plan.params, plan.params.variant != "none"
-    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT or not clipped:
+    params = plan.params
+    weights = seen.known_shares(plan, state, units)
+    if weights is None or params.variant == "none":
         return None
-    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
-    weights[units[:, 0]] = 0.5
+    found = np.zeros(weights.size)
     rate = plan.made.sizes.expected_batch * plan.facts.sizes.num_clients / plan.facts.sizes.num_nodes
     for number, nodes in enumerate(seen.groups(plan)):
         part = rows_of.with_features(graph.induced(nodes), params.features)

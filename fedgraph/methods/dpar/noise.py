@@ -40,13 +40,28 @@ _MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is c
 class Sizes:
     """Public numbers of a run, all that the noise depends on among them.
 
-    kind: em0, em1, gm, random, features or none. sampled: q', share of nodes that take part; amplified: the rate that amplifies
-    (1 where clients know the sample; size/n after rounding, of the client where it is largest, where the sample has a fixed
-    size). fixed: it has. sources: M per client, marked: how many ids may become a source, cap: how many of them hold data at
-    most, missed: probability of more. top: K. rate, groups, rounds, local_steps: of the gradient steps; fixed_batches: they
-    visit each row once per ``1/rate`` steps instead of by coins. expected_batch: rows per step and client. most_mentions:
-    B' − 1, or None. touched: B' as priced. replaced: whether the unit's rows change rather than vanish. values_share: EM1's
-    share of stage 1 for values.
+    Attributes:
+        kind: em0, em1, gm, random, features or none.
+        sampled: q', share of nodes that take part.
+        amplified: the rate that amplifies: 1 where clients know the sample; size/n after rounding, of the client where it is
+            largest, where the sample has a fixed size; else q'.
+        fixed: the sample has a fixed size.
+        sources: M per client.
+        marked: how many ids may become a source.
+        cap: how many of them hold data at most.
+        missed: probability that more do.
+        top: K, neighbours of each source.
+        rate: of the gradient steps: probability that a row is in one.
+        groups: steps in one pass over the rows.
+        rounds: how many there are.
+        local_steps: gradient steps of each round.
+        fixed_batches: steps visit each row once per ``1/rate`` of them instead of by coins.
+        expected_batch: rows per step and client.
+        most_mentions: B' − 1, how many other rows may name a node; None: any number.
+        touched: B' as priced.
+        replaced: the unit's rows change rather than vanish.
+        values_share: EM1's share of stage 1 for values.
+        notes: sentences for the report.
     """
 
     kind: str
@@ -72,13 +87,20 @@ class Sizes:
 
     @property
     def steps(self) -> int:
+        """Gradient steps of the whole run."""
         return self.rounds * self.local_steps
 
 
 @dataclass(frozen=True)
 class Noise:
-    """choice: Gumbel scale / C₂ (em) or noise std / C₁ (gm), 0 without stage 1. values: Laplace scale / C₂
-    (em1, else 0). sgd: noise std / C. notes: what a reader must know."""
+    """The multipliers of both stages.
+
+    Attributes:
+        choice: Gumbel scale / C₂ (em) or noise std / C₁ (gm); 0 without stage 1.
+        values: Laplace scale / C₂ (em1, else 0).
+        sgd: noise std / C.
+        notes: what a reader must know.
+    """
 
     choice: float
     values: float
@@ -87,14 +109,25 @@ class Noise:
 
 
 def source_cap(marked: int, sampled: float, missed: float) -> int:
-    """The smallest M_max that a Binomial(marked, q') exceeds with probability at most ``missed``."""
+    """The smallest M_max that a Binomial(marked, q') exceeds with probability at most ``missed``.
+
+    Args:
+        marked: how many ids may become a source.
+        sampled: q', in (0, 1].
+        missed: probability that is allowed, above 0.
+    """
     from scipy.stats import binom  # its import takes half a second
 
     return marked if sampled >= 1 else min(marked, int(binom.isf(missed, marked, sampled)) + 1)
 
 
 def stage_one(sizes: Sizes, noise: Noise) -> Event:
-    """The choices (and values) of every source that holds data."""
+    """The choices of every source that holds data, as one event; empty without a private choice.
+
+    Args:
+        sizes: public numbers.
+        noise: the multipliers; ``choice`` is read.
+    """
     count = sizes.cap * sizes.top
     parts: tuple[Event, ...] = (ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
     if noise.choice == 0:
@@ -110,9 +143,16 @@ def stage_one_values(sizes: Sizes, noise: Noise) -> Event:
 
 
 def sgd_step(sizes: Sizes, multiplier: float) -> Event:
-    """One step. Fixed batches: each row is visited once per 1/q steps, so T steps cost T·q visits of sensitivity
-    (2B' − 1)C (2B'C replaced); the event spreads that evenly over all steps (μ² = q·(reach/σ)² each), which is
-    exact over whole epochs and says nothing about one step alone."""
+    """One gradient step.
+
+    With fixed batches each row is visited once per 1/q steps, so T steps cost T·q visits of sensitivity (2B' − 1)C (2B'C
+    replaced). The event spreads that evenly over all steps (μ² = q·(reach/σ)² each), which is exact over whole epochs and says
+    nothing about one step alone.
+
+    Args:
+        sizes: public numbers.
+        multiplier: noise std / C.
+    """
     if not sizes.fixed_batches:
         return PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced)
     reach = 2 * sizes.touched - (0 if sizes.replaced else 1)
@@ -129,7 +169,14 @@ def whole(sizes: Sizes, noise: Noise) -> Event:
 
 @lru_cache(maxsize=1024)
 def provable_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
-    """Noise whose composed price is at most ε: ``split`` of the inner budget buys stage 1, stage 2 takes the rest."""
+    """Noise whose composed price is at most ε: ``split`` of the inner budget buys stage 1, stage 2 takes the rest.
+
+    Args:
+        sizes: public numbers.
+        epsilon: ε of everything, after amplification.
+        delta: δ of everything, after amplification.
+        split: in [0, 1); not read where no choice is private.
+    """
     share = split * amplification.inner_epsilon(epsilon, sizes.amplified)
     inner_delta = amplification.inner_delta(delta, sizes.amplified)
 
@@ -141,7 +188,11 @@ def provable_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> 
 
     chosen = Noise(0.0, 0.0, 0.0)
     if sizes.kind not in FREE:
-        cost = lambda m: Composed((stage_one(sizes, first(m)), stage_one_values(sizes, first(m))))  # noqa: E731
+
+        def cost(multiplier: float) -> Event:
+            noise = first(multiplier)
+            return Composed((stage_one(sizes, noise), stage_one_values(sizes, noise)))
+
         chosen = first(calibrate.noise_multiplier(cost, share, inner_delta))
     sgd = calibrate.noise_multiplier(lambda m: whole(sizes, Noise(chosen.choice, chosen.values, m)), epsilon, delta)
     return Noise(chosen.choice, chosen.values, sgd)
@@ -149,7 +200,14 @@ def provable_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> 
 
 @lru_cache(maxsize=1024)
 def published_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
-    """Noise by the paper's formulas: ε_pr = split·ε/q', ε_sgd the rest, δ/2 to each stage before sampling."""
+    """Noise by the paper's formulas: ε_pr = split·ε/q', ε_sgd the rest, δ/2 to each stage before sampling.
+
+    Args:
+        sizes: public numbers.
+        epsilon: ε of everything, after amplification.
+        delta: δ of everything, after amplification.
+        split: share that choosing neighbours takes, in [0, 1).
+    """
     inner, half_delta = epsilon / sizes.amplified, delta / 2 / sizes.amplified
     choice, values = 0.0, 0.0
     if sizes.kind == "gm":
@@ -172,8 +230,16 @@ def published_noise(sizes: Sizes, epsilon: float, delta: float, split: float) ->
 def readable_share(sizes: Sizes, candidates: int, budget: Budget) -> tuple[float, str]:
     """The smallest share of the budget at which an entry at the clip stands out; the smallest of ``SHARES`` where none does.
 
-    Stands out: its clip is at least what the largest of the noises on ``candidates`` empty entries is expected to be (Gumbel
-    b·ln n, Gaussian σ·√(2 ln n)). All of it is public, so the rule costs nothing. Returns the share and why.
+    It stands out where its clip is at least what the largest of the noises on ``candidates`` empty entries is expected to be
+    (Gumbel b·ln n, Gaussian σ·√(2 ln n)). All of it is public, so the rule costs nothing.
+
+    Args:
+        sizes: public numbers.
+        candidates: nodes that a row may name, 2 or more.
+        budget: of everything.
+
+    Returns:
+        (the share, why it was chosen, as a sentence).
     """
     among = math.sqrt(2 * math.log(candidates)) if sizes.kind == "gm" else math.log(candidates)
     drowned = math.inf
@@ -189,7 +255,13 @@ def readable_share(sizes: Sizes, candidates: int, budget: Budget) -> tuple[float
 
 
 def published_epsilon(sizes: Sizes, noise: Noise, delta: float) -> float:
-    """q'·(ε_pr + ε_sgd), the paper's formula read backwards from this noise."""
+    """q'·(ε_pr + ε_sgd), the paper's formula read backwards from this noise.
+
+    Args:
+        sizes: public numbers.
+        noise: the multipliers.
+        delta: δ of everything, after amplification.
+    """
     half_delta = delta / 2 / sizes.amplified
     choice = 0.0
     if noise.choice:
@@ -206,6 +278,7 @@ def published_epsilon(sizes: Sizes, noise: Noise, delta: float) -> float:
 
 @lru_cache(maxsize=256)
 def _sgd_multiplier(epsilon: float, rate: float, steps: int, delta: float) -> float:
+    """The published multiplier of gradient steps that cost ε; never below 0.1."""
     low = 0.1
     if published.sgd_epsilon(low, rate, steps, delta) < epsilon:
         return low
@@ -213,7 +286,11 @@ def _sgd_multiplier(epsilon: float, rate: float, steps: int, delta: float) -> fl
 
 
 def _all_vectors(each: float, delta: float, num_vectors: int) -> float:
-    """ε_pr of vectors that cost ``each``: the inverse of ``published.vector_budget`` in ε."""
+    """ε_pr of vectors that cost ``each``: the inverse of ``published.vector_budget`` in ε.
+
+    Raises:
+        PrivacyError: no ε_pr does.
+    """
 
     def gap(epsilon: float) -> float:
         return published.vector_budget(epsilon, delta, num_vectors)[0] - each

@@ -29,7 +29,17 @@ def with_features(graph: Graph, scaling: str) -> Graph:
 
 
 def choose(plan: Plan[Params, Made], graph: Graph, streams: Streams, desk: Desk) -> AggregatedRows:
-    """Sample, choose neighbours through the desk, limit mentions and columns: the rows to train on."""
+    """Sample, choose neighbours through the desk, limit mentions and columns.
+
+    Args:
+        plan: of the run.
+        graph: of the client.
+        streams: of the client in round 0.
+        desk: of the client in this round; it replays where this is not round 0.
+
+    Returns:
+        The rows to train on.
+    """
     params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
     view, present, sources = _view(graph, found, streams.generator("sample"), public)
@@ -49,7 +59,17 @@ def choose(plan: Plan[Params, Made], graph: Graph, streams: Streams, desk: Desk)
 def _view(
     graph: Graph, found: Sizes, secret: np.random.Generator, public: np.random.Generator
 ) -> tuple[Graph, np.ndarray, np.ndarray]:
-    """(view, which of its nodes take part, the nodes marked as sources)."""
+    """The graph that both stages see.
+
+    Args:
+        graph: of the client.
+        found: public numbers.
+        secret: draws who takes part.
+        public: draws which ids are marked, where the sample has no fixed size.
+
+    Returns:
+        (view, bool [n]: which of its nodes take part, int64: the nodes marked as sources).
+    """
     n = graph.num_nodes
     if found.fixed:
         size = sample_size(found.sampled, n)
@@ -76,7 +96,13 @@ def _holds_data(view: Graph, present: np.ndarray, found: Sizes) -> np.ndarray:
 def _choices(
     plan: Plan[Params, Made], view: Graph, sources: np.ndarray, holding: np.ndarray, public: np.random.Generator, desk: Desk
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(indices, weights), [S, K] each. Rows of sources that hold no data pass the desk as zeros: noise only."""
+    """Which neighbours each source names, and with which weights.
+
+    Rows of sources that hold no data pass the desk as zeros: noise only.
+
+    Returns:
+        (indices, weights), [S, K] each; K = 1 for ``features``.
+    """
     params = plan.params
     even = np.full((sources.size, params.top), 1.0 / params.top)
     if params.variant == "random":
@@ -117,7 +143,11 @@ def _passed(desk: Desk, path: str, value: np.ndarray) -> np.ndarray:
 class Batches:
     """Row numbers of one step after another: fresh coins each step, or fixed groups of public ids in turn.
 
-    parts: number of rows and streams of each client whose rows lie under one another; each tosses its own coins.
+    Args:
+        parts: (number of rows, streams) of each client whose rows lie under one another; each tosses its own coins.
+        found: public numbers.
+        fixed: groups in turn.
+        round_: of the first step.
     """
 
     def __init__(self, parts: Sequence[tuple[int, Streams]], found: Sizes, fixed: bool, round_: int) -> None:
@@ -127,7 +157,7 @@ class Batches:
         self._group = np.concatenate([np.arange(size) % found.groups for size, _ in parts])
 
     def next(self) -> np.ndarray:
-        """int64, sorted."""
+        """The rows of the next step, int64, sorted."""
         self._step += 1
         if self._fixed:
             return np.flatnonzero(self._group == (self._step - 1) % self._found.groups)

@@ -70,7 +70,13 @@ MISSED_SHARE = 1e-3  # part of δ spent on "more sources were sampled than the n
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """layout: of the parameters. sizes: public counts. noise: the multipliers of both stages."""
+    """What the plan made of public facts.
+
+    Attributes:
+        layout: of the parameters.
+        sizes: public counts.
+        noise: the multipliers of both stages.
+    """
 
     layout: Layout
     sizes: Sizes
@@ -78,7 +84,12 @@ class Made:
 
 
 def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
-    """From public counts alone. Raises ``ScenarioError`` where K exceeds the candidates or q' is no share."""
+    """All public numbers of a run, from public counts alone.
+
+    Raises:
+        ScenarioError: q' is no share, K exceeds the nodes that may be named, or fixed batches do not make whole epochs or would
+            show a secret sample.
+    """
     central = facts.sizes.num_clients == 1
     if params.sampled == "auto":
         sampled = min(1.0, max(0.09, _LEAST_SAMPLE / facts.sizes.num_nodes)) if central else 1.0
@@ -147,8 +158,20 @@ def sample_size(sampled: float, num_nodes: int) -> int:
 
 
 def _require_whole_epochs(steps: int, local: int, groups: int, amplified: bool) -> None:
-    """Fixed groups are priced by visits, so epochs must be whole; and a group is a rank among the rows that take part, which
-    with secret coins would tell who else was sampled."""
+    """Refuse fixed groups where their price would not hold.
+
+    They are priced by visits, so epochs must be whole. A group is a rank among the rows that take part, which with secret coins
+    would tell who else was sampled.
+
+    Args:
+        steps: of the whole run.
+        local: of one round.
+        groups: steps of an epoch.
+        amplified: whether a secret sample by coins amplifies the guarantee.
+
+    Raises:
+        ScenarioError: with what is allowed.
+    """
     if amplified:
         raise ScenarioError(
             "dpar: batches: fixed groups the sampled rows by rank, which a secret sample by coins must not show "
@@ -164,6 +187,7 @@ def _require_whole_epochs(steps: int, local: int, groups: int, amplified: bool) 
 def _remarks(
     params: Params, sources: int, marked: int, most: int | str, nodes: int, central: bool, sampled: float
 ) -> list[str]:
+    """Sentences of the report on what the settings lead to."""
     found = []
     if sources < params.num_sources:
         found.append(
@@ -181,8 +205,13 @@ def _remarks(
     return found
 
 
-def weakness(params: Params, found: Sizes, multiplier: float) -> list[str]:
-    """Says so where the noise drowns every possible gradient."""
+def weakness(found: Sizes, multiplier: float) -> list[str]:
+    """A sentence for the report where the noise drowns every possible gradient; else none.
+
+    Args:
+        found: public numbers.
+        multiplier: noise std / C of a step.
+    """
     if multiplier <= found.expected_batch:
         return []
     return [
@@ -192,7 +221,17 @@ def weakness(params: Params, found: Sizes, multiplier: float) -> list[str]:
 
 
 def neighbour_releases(params: Params, sizes: Sizes, found: noise_of.Noise, private: bool) -> tuple[PlannedRelease, ...]:
-    """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
+    """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights.
+
+    Args:
+        params: settings.
+        sizes: public numbers.
+        found: the multipliers.
+        private: whether noise is added.
+
+    Returns:
+        One or two releases; none where the choice of neighbours is public.
+    """
     if params.variant in noise_of.FREE:
         return ()
     if params.variant == "none":
@@ -202,10 +241,8 @@ def neighbour_releases(params: Params, sizes: Sizes, found: noise_of.Noise, priv
     first: Mechanism
     bound: Bound = Box(0.0, params.clip_entry)
     if params.variant == "gm":
-        bound, first = (
-            NonNegativeRows(params.clip_vector, sizes.cap),
-            GaussianNoise(params.clip_vector * (found.choice or 1.0)),
-        )
+        bound = NonNegativeRows(params.clip_vector, sizes.cap)
+        first = GaussianNoise(params.clip_vector * (found.choice or 1.0))
     else:
         first = GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
     clear = Unprotected("no noise was asked for")
@@ -221,7 +258,11 @@ def neighbour_releases(params: Params, sizes: Sizes, found: noise_of.Noise, priv
 def planned_training(
     params: Params, facts: PublicFacts, sizes: Sizes, found: noise_of.Noise, private: bool
 ) -> tuple[PlannedRelease, int]:
-    """(the planned gradient steps, clients that must finish). Noise is shared only where each step is summed."""
+    """The planned gradient steps; noise is shared only where each step is summed.
+
+    Returns:
+        (the release, clients that must finish).
+    """
     rounds = range(sizes.rounds)
     if not private:
         event: Event = Repeated(Unprotected("gradients without noise"), sizes.local_steps)

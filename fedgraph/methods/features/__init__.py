@@ -27,11 +27,11 @@ from scipy.special import softmax
 from fedgraph.learning import own_models
 from fedgraph.learning.clipping.per_sample import clipped_gradient_sum
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, device, unit_rows
+from fedgraph.learning.layers.matrices import FeatureMatrix, device
 from fedgraph.learning.layers.models import logits
 from fedgraph.learning.propagation.mean_field import coupled_field, doubt, look_alikes, mean_field
 from fedgraph.learning.propagation.walks import personalised_pagerank
-from fedgraph.learning.views import ProjectedRows, coordinates
+from fedgraph.learning.views import coordinates
 from fedgraph.methods import base
 from fedgraph.methods.features.evidence import GradientSums, evidence_of_rounds, reads_rounds
 from fedgraph.methods.features.learner import Made, Memory, learner, update_signal
@@ -44,11 +44,7 @@ from fedgraph.privacy.sensitivity import ClippedSum, kernel_name, sensitivity_l2
 from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@inproceedings{abadi2016deep,
-  title = {Deep Learning with Differential Privacy},
-  author = {Abadi, Martin and Chu, Andy and Goodfellow, Ian and McMahan, H. Brendan and
-    Mironov, Ilya and Talwar, Kunal and Zhang, Li},
-  booktitle = {ACM SIGSAC Conference on Computer and Communications Security}, year = {2016}}"""
+REFERENCE = base.bibtex("abadi2016deep")
 
 MOST_HEARD = 4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
 _SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
@@ -57,7 +53,12 @@ ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's training rows, ready for the learner."""
+    """What a client prepares.
+
+    Attributes:
+        x: its rows as the learner sees them.
+        labels: int64 [n], −1 where unknown.
+    """
 
     x: FeatureMatrix
     labels: torch.Tensor
@@ -71,7 +72,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     relation = Relation(params.relation)
     strength = update_signal(facts, _total_mu(budget), relation)
     made = learner(params, facts, strength, budget.private)
-    steps, bound = made.steps, ClippedSum(made.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
+    steps = made.steps
+    bound = ClippedSum(made.clip, facts.sizes.num_nodes, kernel_name(clipped_gradient_sum))
     mechanism, event = base.NO_NOISE
     min_clients, published = 1, None
     if budget.private:
@@ -92,12 +94,14 @@ def num_sent(plan: Planned) -> int:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The first parameters; they are also the average so far."""
     vector = plan.made.layout.start(rng)
     return base.State({"parameters": vector}, Memory(0 * vector, vector))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return Work(_inputs(plan, subgraph.graph), torch.tensor(subgraph.graph.labels, device=device()))
+    """The client's rows and labels."""
+    return Work(plan.made.rows(subgraph.graph), torch.tensor(subgraph.graph.labels, device=device()))
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
@@ -127,10 +131,13 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] class probabilities. On a public graph they spread over its edges and among nodes with like features; where the
-    test nodes are private, each row is answered from itself alone."""
+    """float [n, c] class probabilities.
+
+    On a public test graph they spread over its edges and among nodes with like features. Where the test nodes are private, each
+    row is answered from itself alone.
+    """
     params, basis = plan.params, plan.made.basis
-    scores = logits(plan.made.layout, state.memory.average, _inputs(plan, graph))
+    scores = logits(plan.made.layout, state.memory.average, plan.made.rows(graph))
     if plan.made.pairs is not None:
         scores = _SHARPER * scores
     if plan.facts.public.name != "test-graph":
@@ -147,26 +154,15 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
-    own = own_models.tuned(plan.made.layout, state.memory.average, _inputs(plan, graph), graph.labels, rng)
+    own = own_models.tuned(plan.made.layout, state.memory.average, plan.made.rows(graph), graph.labels, rng)
     return replace(state, memory=replace(state.memory, average=own))
 
 
-def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """What every round's messages say of each unit, where the viewer sees them (``evidence``)."""
-    return evidence_of_rounds(plan, state, graph, units, partial(_inputs, plan))
-
-
 def _total_mu(budget: base.Budget) -> float:
+    """μ of the whole budget, under the reading that calibrates; ∞ without noise."""
     if budget.calibrated_by == "published" and budget.private:
         return gaussian.moments_mu(budget.epsilon, budget.delta)
     return 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) if budget.private else math.inf
-
-
-def _inputs(plan: Planned, graph: Graph) -> FeatureMatrix:
-    basis, pairs = plan.made.basis, plan.made.pairs
-    if basis is None:
-        return FeatureMatrix(unit_rows(graph.features))
-    return ProjectedRows(coordinates(graph.features, basis) if pairs is None else pairs.rows(graph.features))
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
@@ -186,6 +182,6 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     num_sent=num_sent,
     tuned=tuned,
     reads_rounds=reads_rounds,
-    evidence=evidence,
+    evidence=evidence_of_rounds,
     observe=GradientSums,
 )

@@ -8,17 +8,16 @@ zero-out, exact for a canary alone: the test that the proof of this method price
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedgraph.learning.clipping.per_sample import left_over_products, overlaps, products
 from fedgraph.learning.late import torch
-from fedgraph.learning.layers.matrices import FeatureMatrix, device
+from fedgraph.learning.layers.matrices import device
 from fedgraph.methods.base import Plan, State, seen
 from fedgraph.methods.features.learner import Made, Memory, Params
-from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph
 
 
@@ -27,22 +26,28 @@ def reads_rounds(plan: Plan[Params, Made]) -> bool:
     return seen.worth_keeping(plan, plan.made.layout.num_parameters)
 
 
-def evidence_of_rounds(
-    plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray, inputs: Callable[[Graph], FeatureMatrix]
-) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say; None where the viewer sees the model alone, or nodes are replaced.
+def evidence_of_rounds(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """For each unit (node, −1, label) what all rounds say.
 
-    graph: all nodes, with every canary as in version 1. inputs: a graph's rows as the learner sees them.
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: all nodes, with every canary as in version 1.
+        units: int64 [m, 3].
+
+    Returns:
+        float64 [m]; None where the viewer sees the model alone, or nodes are replaced.
     """
     made = plan.made
-    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
+    weights = seen.known_shares(plan, state, units)
+    if weights is None:
         return None
-    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
-    weights[units[:, 0]] = 0.5
+    found = np.zeros(weights.size)
     for number, nodes in enumerate(seen.groups(plan)):
         if (weights[nodes] == 1).all():
             continue  # no canary there
-        x, labels = inputs(graph.induced(nodes)), torch.tensor(graph.labels[nodes], device=device())
+        x = made.rows(graph.induced(nodes))
+        labels = torch.tensor(graph.labels[nodes], device=device())
         coins = seen.Coins.of(nodes, units[:, 0])
         overlap = overlaps(x, coins.rows)
         for _, model, message in seen.seen_messages(plan, state, number, "gradient"):
@@ -54,7 +59,11 @@ def evidence_of_rounds(
 
 @dataclass(frozen=True, eq=False)
 class GradientSums:
-    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``offers.GradientReader``)."""
+    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``offers.GradientReader``).
+
+    Attributes:
+        plan: of the run.
+    """
 
     plan: Plan[Params, Made]
 
@@ -64,9 +73,11 @@ class GradientSums:
         return self.plan.made.pairs is None
 
     def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """float64 [p], the noisy sum as it was sent."""
         return np.asarray(sent["gradient"], dtype=np.float64) if "gradient" in sent else None
 
     def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first weights, and the way from public directions back to words."""
         basis, (inputs, outputs) = self.plan.made.basis, self.plan.made.layout.shapes[0]
         back = np.eye(self.plan.facts.sizes.num_features) if basis is None else np.asarray(basis, dtype=np.float64).T
         return gradient[: inputs * outputs].reshape(inputs, outputs).T, back

@@ -8,9 +8,18 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from fedgraph.documents.settings import Settings
+from fedgraph.learning.layers.matrices import FeatureMatrix, unit_rows
 from fedgraph.learning.layers.models import Layout
 from fedgraph.learning.optimisers.descents import full_width
-from fedgraph.learning.views import Pairs, coordinates, counts_words, public_basis, public_curvature, public_pairs
+from fedgraph.learning.views import (
+    Pairs,
+    ProjectedRows,
+    coordinates,
+    counts_words,
+    public_basis,
+    public_curvature,
+    public_pairs,
+)
 from fedgraph.methods.base import PublicFacts, gradient_std
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph
@@ -62,8 +71,17 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """layout: of the parameters. basis: public directions of words; pairs: of pairs of words; curvature: the inverse public
-    curvature; each None where it is not used. clip, steps, learning_rate, likeness: resolved settings.
+    """What the plan made of public facts. Views and curvature are None where they are not used.
+
+    Attributes:
+        layout: of the parameters.
+        basis: public directions of words, [d, k].
+        pairs: public directions of pairs of words.
+        curvature: the inverse public curvature.
+        clip: norm to which each node's gradient is clipped, resolved.
+        steps: gradient steps, resolved.
+        learning_rate: resolved.
+        likeness: log-odds of look-alikes, resolved.
     """
 
     layout: Layout
@@ -75,12 +93,22 @@ class Made:
     learning_rate: float
     likeness: float = 0.5
 
+    def rows(self, graph: Graph) -> FeatureMatrix:
+        """The rows of ``graph`` as the learner sees them: unit rows, or coordinates along public directions."""
+        if self.basis is None:
+            return FeatureMatrix(unit_rows(graph.features))
+        along = coordinates(graph.features, self.basis) if self.pairs is None else self.pairs.rows(graph.features)
+        return ProjectedRows(along)
+
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server: the velocity of the descent and the average of its last iterates, float32 [num_parameters] each.
+    """What the server remembers.
 
-    count: iterates in the average; 0 before the first of them, when it is the latest iterate. Aborted rounds give none.
+    Attributes:
+        velocity: of the descent, float32 [num_parameters].
+        average: of the last iterates, float32 [num_parameters].
+        count: iterates in the average; 0 before the first of them, when it is the latest iterate. Aborted rounds give none.
     """
 
     velocity: np.ndarray
@@ -89,7 +117,13 @@ class Memory:
 
 
 def update_signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
-    """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
+    """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice.
+
+    Args:
+        facts: public facts.
+        mu: μ of the whole budget; ∞ without noise.
+        relation: the neighbouring relation.
+    """
     _, min_clients = gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.cohort
     return (
@@ -100,7 +134,14 @@ def update_signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
 
 
 def learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
-    """Layout, public views (``basis`` of words, ``pairs``), curvature, clip, steps and learning rate; None where not used."""
+    """Layout, public views, curvature, clip, steps and learning rate.
+
+    Args:
+        params: settings; what is ``auto`` follows ``strength``.
+        facts: public facts.
+        strength: s, from ``update_signal``.
+        private: whether noise is added.
+    """
     public = facts.public.graph if params.projection != "none" else None
     logistic = params.model == "logistic"
     basis, pairs = _views(params, public, facts.num_train, strength, private, params.curvature and logistic)
@@ -137,7 +178,16 @@ def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothi
 def _views(
     params: Params, public: Graph | None, nodes: int, strength: float, private: bool, newton: bool
 ) -> tuple[np.ndarray | None, Pairs | None]:
-    """(basis, pairs). Without noise and without pairs ``auto`` projects on nothing."""
+    """(basis, pairs), None where they are not used. Without noise and without pairs ``auto`` projects on nothing.
+
+    Args:
+        params: settings.
+        public: the public graph, or None.
+        nodes: how many train.
+        strength: s.
+        private: whether noise is added.
+        newton: whether steps are preconditioned by curvature.
+    """
     if public is None:
         return None, None
     rarity = params.rarity if params.rarity != "auto" else 0.75 if counts_words(public) else 0.0

@@ -51,7 +51,14 @@ REFERENCE = base.bibtex("wei2024gcon")
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's Ã, to whom it leads outside (None: cut edges are dropped), its rows' global ids, which are labelled."""
+    """What a client prepares.
+
+    Attributes:
+        walk: CSR [n_i, n_i], its Ã.
+        away: CSR, to whom it leads outside; None: cut edges are dropped.
+        nodes: int64 [n_i], global ids of its rows.
+        labelled: int64, its rows that have a label.
+    """
 
     walk: sp.csr_array
     away: sp.csr_array | None
@@ -63,7 +70,12 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One perturbed minimiser per client that has labelled nodes."""
+    """One perturbed minimiser per client that has labelled nodes.
+
+    Raises:
+        ScenarioError: features or labels are not public, or inference wants a public graph that is not there.
+        DataError: no node has a label.
+    """
     if facts.public.attributes is None:
         raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
     own_edges = params.inference == "own-edges" or (params.inference == "auto" and facts.public.graph is None)
@@ -108,8 +120,11 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's walk; labels are those that are public."""
     labels = plan.made.attributes.labels[subgraph.nodes]
-    own, nodes, labelled = subgraph.graph.adjacency, subgraph.nodes, np.flatnonzero(labels >= 0)
+    own = subgraph.graph.adjacency
+    nodes = subgraph.nodes
+    labelled = np.flatnonzero(labels >= 0)
     if not plan.facts.membership.cut_edges_shared or subgraph.cut is None:
         return Work(capped_walk(own, plan.params.cap), None, nodes, labelled)
     outside = with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.sizes.num_nodes)
@@ -140,8 +155,9 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """float64 [m]: with which pairs (of global ids) the noise, taken back out of Θ, looks like noise. graph: all that is known,
-    without the pairs. At the minimiser ∇F = 0, so the noise is a function of Θ and of the rows Z:
+    """float64 [m]: with which pairs the noise, taken back out of Θ, looks like noise.
+
+    At the minimiser ∇F = 0, so the noise is a function of Θ and of the rows Z:
 
         B(Z) = −n₁ Λ (Θ − Θ₀) − Zᵀ ℓ′(ZΘ; Y),        density of a column of B ∝ e^{−β‖b‖}.
 
@@ -150,7 +166,14 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
     that large means there: the log-likelihood ratio for one canary alone, but for the determinant of the change of variables
     (ε_Λ, which is the smaller part) and the output noise (10⁻³ of ε).
 
-    None where only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
+    Args:
+        plan: of the run.
+        state: after its round.
+        graph: all that is known, without the pairs.
+        pairs: int64 [m, 2], global ids.
+
+    Returns:
+        A score for each pair; None where only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
     """
     alone = plan.facts.sizes.num_clients == 1
     if (
@@ -181,7 +204,16 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 def _scores(
     plan: Planned, rows: np.ndarray, known: Graph, theta: np.ndarray, mechanism: ObjectivePerturbation, pairs: np.ndarray
 ) -> np.ndarray:
-    """One client's pairs (own row numbers). known: its graph without them; labels of training nodes are public."""
+    """Scores of one client's pairs; labels of training nodes are public.
+
+    Args:
+        plan: of the run.
+        rows: float64 [n_i, h], X of the client's nodes.
+        known: its graph without the pairs.
+        theta: [s·h, c], its minimiser as released.
+        mechanism: that perturbed it.
+        pairs: int64 [m, 2], own row numbers.
+    """
     labelled = np.flatnonzero(known.labels >= 0)
     problem = mechanism.problem
     assert isinstance(problem, LinearObjective)

@@ -76,8 +76,12 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """attributes: every node's public features and labels. own_edges: a node reads its own edges at inference.
-    same_nodes: predictions are for the nodes that were trained on.
+    """What the plan made of public facts.
+
+    Attributes:
+        attributes: every node's public features and labels.
+        own_edges: a node reads its own edges at inference.
+        same_nodes: predictions are for the nodes that were trained on.
     """
 
     attributes: Graph
@@ -93,7 +97,16 @@ _LEAST_REGULARISER = 0.02  # of "auto"
 def perturbed_minimiser(
     params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
 ) -> PlannedRelease:
-    """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
+    """The client's perturbed minimiser, with Λ, β and the output noise for its labels.
+
+    Args:
+        params: settings.
+        facts: public facts.
+        budget: of this release.
+        client: its number.
+        labels: int64 [n₁], of its labelled nodes.
+        weight: its share of all labelled nodes, which multiplies what it sends.
+    """
     c, s = facts.sizes.num_classes, len(params.steps)
     d = s * {"classes": c, "hidden": params.hidden, "none": facts.sizes.num_features}[params.encoder]
     noise = Noise(_regulariser(params, 0.0))
@@ -118,7 +131,15 @@ def perturbed_minimiser(
 
 @dataclass(frozen=True)
 class Noise:
-    """What the objective gets. regulariser: Λ + Λ′. rate: β of Gamma noise (∞: none). std: σ of Gaussian noise (0: none)."""
+    """What the objective gets.
+
+    Attributes:
+        regulariser: Λ + Λ′.
+        rate: β of Gamma noise; ∞: none.
+        std: σ of Gaussian noise; 0: none.
+        output_std: standard deviation of the noise on Θ, for the distance to the exact minimiser.
+        event: what one release costs.
+    """
 
     regulariser: float
     rate: float = math.inf
@@ -151,7 +172,12 @@ def classifier_prior(params: Params, num_classes: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """parameters: of the encoder, flat float32. mean: of the rows of the public nodes [h], where it is taken off."""
+    """The encoder.
+
+    Attributes:
+        parameters: flat float32.
+        mean: float [h], of the rows of the public nodes, where it is taken off; else None.
+    """
 
     parameters: np.ndarray
     mean: np.ndarray | None
@@ -159,7 +185,12 @@ class Encoded:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server: the encoder (also for ``rows_of_new_nodes``), and the rows X of all nodes, float64 [n, h]."""
+    """What the server remembers.
+
+    Attributes:
+        encoder: also for the rows of new nodes.
+        rows: float64 [n, h], X of all nodes.
+    """
 
     encoder: Encoded
     rows: np.ndarray
@@ -170,10 +201,17 @@ def _encoder(params: Params) -> public.Encoder:
 
 
 def rows_of_public_nodes(attributes: Graph, params: Params) -> tuple[np.ndarray, Encoded]:
-    """(X of every public node, float64 [n, h]; what ``rows_of_new_nodes`` needs).
+    """X of every public node, and the encoder.
 
     Hidden units are positive, so unit rows of them are much alike: ``centred`` subtracts their mean over these nodes, whose
     features are public, and scales again.
+
+    Args:
+        attributes: every node's public features and labels.
+        params: settings.
+
+    Returns:
+        (float64 [n, h], what ``rows_of_new_nodes`` needs).
     """
     encoded = public.encode_nodes(attributes, _encoder(params))
     mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None
@@ -181,7 +219,7 @@ def rows_of_public_nodes(attributes: Graph, params: Params) -> tuple[np.ndarray,
 
 
 def rows_of_new_nodes(encoded: Encoded, params: Params, graph: Graph) -> np.ndarray:
-    """X of the nodes of another public graph with the same features."""
+    """X of the nodes of another public graph with the same features, float64 [n, h]."""
     return _scaled(public.rows_of(encoded.parameters, _encoder(params), graph), encoded.mean)
 
 

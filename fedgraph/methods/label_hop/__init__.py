@@ -46,20 +46,22 @@ from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = """@article{warner1965randomized,
-  title = {Randomized Response: A Survey Technique for Eliminating Evasive Answer Bias},
-  author = {Warner, Stanley L.}, journal = {Journal of the American Statistical Association}, volume = {60}, year = {1965}}
-@inproceedings{kearns2014mechanism,
-  title = {Mechanism Design in Large Games: Incentives and Privacy},
-  author = {Kearns, Michael and Pai, Mallesh and Roth, Aaron and Ullman, Jonathan},
-  booktitle = {Innovations in Theoretical Computer Science}, year = {2014}}"""
+REFERENCE = base.bibtex("warner1965randomized", "kearns2014mechanism")
 
 MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on a public graph, × mean doubt
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's rows, labels (int64, −1 where unknown), answers it will give (−2 for nodes that only ask) and graph."""
+    """What a client prepares.
+
+    Attributes:
+        x: its rows, at unit length.
+        labels: int64 [n], −1 where unknown.
+        said: int64 [n], the answers that its nodes will give: their labels, or −2 for nodes that only ask.
+        nodes: int64 [n], their global ids.
+        adjacency: CSR [n, n], its edges.
+    """
 
     x: FeatureMatrix
     labels: torch.Tensor
@@ -70,8 +72,14 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server: the descent; meetings, noisy, float64; answers, [num_nodes, c], 1 where a class was named; None before
-    they came. hop: whether labels are answered."""
+    """What the server remembers.
+
+    Attributes:
+        descent: where it is.
+        meetings: float64, as released; None before they came.
+        answers: [num_nodes, c], 1 where a class was named; None before they came.
+        hop: whether labels are answered.
+    """
 
     descent: Descended
     meetings: np.ndarray | None = None
@@ -83,7 +91,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone."""
+    """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone.
+
+    Raises:
+        ScenarioError: the settings leave nothing to release or no budget for the gradients.
+    """
     parts = split(params, facts, budget)
     made = Made(
         Layout((facts.sizes.num_features, facts.sizes.num_classes), bias_scale=0.1), parts, int(parts.choice is not None)
@@ -102,6 +114,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The first parameters; labels are answered unless the test says otherwise."""
     descent = _descent(plan, plan.made.training(True)[2]).start(plan.made.layout.start(rng))
     return _state(Memory(descent))
 
@@ -111,6 +124,7 @@ def _state(memory: Memory) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's rows and labels, what its nodes will answer, and its edges."""
     graph, nodes = subgraph.graph, subgraph.nodes
     said = np.where(np.isin(nodes, plan.facts.public.asking), ABSENT, graph.labels)
     x = FeatureMatrix(unit_rows(graph.features))
@@ -119,7 +133,9 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """Meetings; answers where they are asked for; then noisy gradient sums at the current parameters."""
-    made, facts, hop = plan.made, plan.facts, bool(model["hop"][0])
+    made = plan.made
+    facts = plan.facts
+    hop = bool(model["hop"][0])
     path, first, training = made.training(hop)
     sent: dict[str, Released] = {}
     if made.measures and round_ == 0:
@@ -164,7 +180,11 @@ def _answers(plan: Planned, inbox: base.Inbox) -> np.ndarray:
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] class probabilities. Nodes that ask: own row and the answers of own neighbours. A public graph: spread over it."""
+    """float [n, c] class probabilities.
+
+    Nodes that ask: from their own row and the answers of their own neighbours. A public graph: they spread over it. Else each
+    row by itself.
+    """
     memory, facts = state.memory, plan.facts
     if not plan.params.rows and memory.answers is not None:
         return np.asarray(softmax(graph.adjacency @ _of_all(memory.answers, graph), axis=1))
@@ -205,8 +225,14 @@ def _answering(plan: Planned) -> Answering:
 
 
 def how_classes_meet(plan: Planned, memory: Memory) -> Reading:
-    """How classes meet, as was measured; all of it post-processing."""
-    facts, noise = plan.facts, next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
+    """How classes meet, as was measured; all of it is post-processing.
+
+    Args:
+        plan: of the run, in which meetings are released.
+        memory: of the server; without meetings, zeros are read in their place.
+    """
+    facts = plan.facts
+    noise = next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
     std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
     counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, plan.made.parts.by_class)
     return read(np.zeros(counted.length) if memory.meetings is None else memory.meetings, std, counted, facts.num_train)
@@ -217,7 +243,17 @@ def _descent(plan: Planned, training: Training) -> Descent:
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """Per unit (node, label in version 0, label in version 1): what its answer says, 1 or −1 where it is one of them."""
+    """Per unit what its node's answer says: 1 or −1 where it names one of the two labels.
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: not read.
+        units: int64 [m, ≥ 3]: node, label in version 0, label in version 1.
+
+    Returns:
+        float64 [m]; None where no label was answered.
+    """
     if state.memory.answers is None:
         return None
     named, (node, before, after) = state.memory.answers, units[:, :3].T

@@ -60,9 +60,13 @@ REFERENCE = base.bibtex("jin2022gromov", "sajadmanesh2021locally")
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Of the server. embeddings: per client the latest one, as received or made unbiased; None where none came. kept: float32
-    [copies, num_parameters], the model every ``keep_every`` rounds (all clients were sent them). where: per client that has
-    trained in clear, where its parameters are, int64. velocity: of protected updates, float32 [num_parameters], else None.
+    """What the server remembers.
+
+    Attributes:
+        embeddings: per client the latest one, as received or made unbiased; None where none came.
+        kept: float32 [copies, num_parameters], the model every ``keep_every`` rounds (all clients were sent them).
+        where: per client that has trained in clear, where its parameters are, int64.
+        velocity: of protected updates, float32 [num_parameters]; else None.
     """
 
     embeddings: tuple[np.ndarray | None, ...]
@@ -72,7 +76,13 @@ class Memory:
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """What the updates release, and per client an encoded embedding in each of its retrieval rounds."""
+    """What the updates release, and per client an encoded embedding in each of its retrieval rounds.
+
+    Raises:
+        ScenarioError: public nodes are asked for that are not there, one vector per graph is asked for where clients hold
+            several graphs, or a client's own ε is above the row's.
+        PrivacyError: sums of updates would hide nobody.
+    """
     table = _attendance(params, facts)
     net, projection = _network(params, facts)
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
@@ -82,12 +92,14 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         params.training, params.training_share, budget, params.release != "rows" and params.pooled_by == "gaussian"
     )
     sizes = facts.sizes.graphs or tuple((n,) for n in facts.sizes.clients)
-    encoding, pooled = _releases(params, facts, budget, (net, promised, table, unit, given))
+    encoding, pooled = _releases(params, facts, budget, net=net, promised=promised, table=table, unit=unit, given=given)
     sent, graph_epsilons = _sent(params, sizes, budget, encoding, pooled, table)
-    of_model, least = updates.in_clear(table) if params.training == "fedavg" else [], 0
+    of_model = updates.in_clear(table) if params.training == "fedavg" else []
+    least = 0
     if params.protects:
-        how = (params.training, params.clip, params.updates, unit, facts, table, given, budget.delta)
-        of_model, least = updates.protected(*how)
+        of_model, least = updates.protected(
+            params.training, params.clip, params.updates, unit, facts, table, given, budget.delta
+        )
     as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
     key = params.model_dump_json(exclude=set(ENCODING))
     made = Made(
@@ -127,7 +139,13 @@ def _sent(
     pooled: Pooled | None,
     table: updates.Attendance,
 ) -> tuple[list[PlannedRelease], list[list[float]]]:
-    """Per client, the planned release of its embedding, and its graphs' pure ε. A client's own ε scales its encoding's."""
+    """What each client hands in.
+
+    A client's own ε scales its encoding's.
+
+    Returns:
+        (per client, the planned release of its embedding; per client and graph, its pure ε).
+    """
     sent, graph_epsilons = [], []
     share = encoding.epsilon / budget.epsilon if budget.private else 1.0
     for client, graphs in enumerate(sizes):
@@ -140,6 +158,7 @@ def _sent(
 
 
 def _attendance(params: Params, facts: base.PublicFacts) -> updates.Attendance:
+    """Who takes part in which round; nobody trains where no update leaves a client."""
     if params.training in ("public", "none"):
         return updates.untrained(facts.sizes.num_clients, params.dropout, params.attendance_seed)
     return updates.draw(
@@ -153,7 +172,14 @@ def _attendance(params: Params, facts: base.PublicFacts) -> updates.Attendance:
 
 
 def _network(params: Params, facts: base.PublicFacts) -> tuple[small_graphs.Network, np.ndarray | None]:
-    """The shared model, and the public projection [d, k] of the features before it (None: as they are)."""
+    """The shared model, and the projection before it.
+
+    Returns:
+        (network, public projection [d, k] of the features; None: they are read as they are).
+
+    Raises:
+        ScenarioError: as ``plan``.
+    """
     if params.training == "public" and facts.public.graph is None:
         raise ScenarioError("training: public needs labelled public nodes: write public_share in the task")
     if facts.sizes.graphs and params.release != "rows":
@@ -173,12 +199,31 @@ def _releases(
     params: Params,
     facts: base.PublicFacts,
     budget: base.Budget,
-    made: tuple[small_graphs.Network, int | None, updates.Attendance, updates.Unit, updates.Shares],
+    *,
+    net: small_graphs.Network,
+    promised: int | None,
+    table: updates.Attendance,
+    unit: updates.Unit,
+    given: updates.Shares,
 ) -> tuple[Encoding, Pooled | None]:
-    """What the embedding path sends. A unit's budget is divided among all the embeddings that it enters; under ``fedavg`` each
-    graph's own release has the whole of it, as in the paper.
+    """What the embedding path sends.
+
+    A unit's budget is divided among all the embeddings that it enters. Under ``fedavg`` each graph's own release has the whole
+    of it, as in the paper.
+
+    Args:
+        params: settings.
+        facts: public facts.
+        budget: of a row.
+        net: the shared model.
+        promised: maximum degree D, or None.
+        table: who takes part in which round.
+        unit: that is protected.
+        given: how the budget is divided.
+
+    Returns:
+        (how rows are encoded, how one vector of a graph is sent; None where rows are).
     """
-    net, promised, table, unit, given = made
     width = small_graphs.embedding_width(net, params.embedding)
     bits = None if params.bits_per_row == "auto" else params.bits_per_row
     entered = updates.most_entered(np.array([len(own) for own in table.sends]), facts, unit)
@@ -198,7 +243,8 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     if plan.made.public is not None:
         parameters = on_public(plan, parameters, plan.made.public)
     velocity = np.zeros_like(parameters) if plan.params.protects else None
-    nothing, copies = (None,) * plan.facts.sizes.num_clients, parameters[:0].reshape(0, parameters.size)
+    nothing = (None,) * plan.facts.sizes.num_clients
+    copies = parameters[:0].reshape(0, parameters.size)
     model = {"parameters": parameters} | ({"velocity": np.zeros_like(parameters)} if plan.params.client_momentum else {})
     return base.State(model, Memory(nothing, copies, velocity=velocity))
 
@@ -237,7 +283,10 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.State[Memory]:
     """The next model, and the latest embedding of every client as received (or made unbiased)."""
     table, known = plan.made.attendance, state.memory
-    where, embeddings, kept, velocity = dict(known.where), list(known.embeddings), known.kept, known.velocity
+    where = dict(known.where)
+    embeddings = list(known.embeddings)
+    kept = known.kept
+    velocity = known.velocity
     before, model = state.model["parameters"], state.model
     if inbox.round < plan.params.rounds and "change" in inbox.each:
         training = table.training[inbox.round]
@@ -256,7 +305,17 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def answers(plan: Planned, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
-    """[graphs, c] scores that a shared model gives several graphs in clear, whose nodes follow one another in ``graph``."""
+    """The scores that a shared model gives several graphs in clear.
+
+    Args:
+        plan: of the run.
+        parameters: float32 [num_parameters], of the shared model.
+        graph: the graphs, whose nodes follow one another.
+        sizes: nodes of each of them.
+
+    Returns:
+        float [graphs, c].
+    """
     return small_graphs.graph_scores(plan.made.network, parameters, graph, sizes)
 
 

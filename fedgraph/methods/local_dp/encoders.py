@@ -48,8 +48,14 @@ IN_CLEAR = Disclose("no noise: the graph's own vector")
 
 @dataclass(frozen=True)
 class Pooled:
-    """Settings of the release. by: the mechanism. epsilon: of one release (∞: in clear). mu: what it may spend of μ, where it
-    is Gaussian. width: c. bits: m, or None for the rule of LPGNN.
+    """How one vector of a whole graph is sent.
+
+    Attributes:
+        by: the mechanism.
+        epsilon: of one release; ∞: in clear.
+        mu: what it may spend of μ, where it is Gaussian.
+        width: c, entries of the vector.
+        bits: m, entries that are sent; None: by the rule of LPGNN.
     """
 
     by: PooledBy
@@ -72,13 +78,24 @@ class Pooled:
         return simplex, MultiBitEncoder(self.epsilon / m, m), MultiBit(self.epsilon / m, m)
 
     def value(self, vector: np.ndarray) -> np.ndarray:
-        """What is handed to the desk, of a vector float64 [c]: itself as one row, or its largest class."""
+        """What is handed to the desk.
+
+        Args:
+            vector: float64 [c].
+
+        Returns:
+            The vector as one row, or its largest class where a response is sent.
+        """
         if self.by == "response" and math.isfinite(self.epsilon):
             return np.array([int(vector.argmax())], dtype=np.int64)
         return np.asarray(vector, dtype=np.float64)[None, :]
 
     def read(self, received: np.ndarray) -> np.ndarray:
-        """The server's estimate, float64 [1, c]: bits made unbiased, a response as one 1. Post-processing."""
+        """The server's estimate: bits made unbiased, a response as one 1. Post-processing.
+
+        Returns:
+            float64 [1, c].
+        """
         mechanism = self.of_client()[1]
         if isinstance(mechanism, MultiBitEncoder):
             return np.asarray(mechanism.rectify(received))
@@ -88,7 +105,15 @@ class Pooled:
 
 
 def histogram(labels: np.ndarray, width: int) -> np.ndarray:
-    """float64 [c]: shares of the classes among labels int64 [n], −1 where unknown; uniform where none is known."""
+    """Shares of the classes; uniform where no label is known.
+
+    Args:
+        labels: int64 [n], −1 where unknown.
+        width: c.
+
+    Returns:
+        float64 [c].
+    """
     counts = np.bincount(labels[labels >= 0], minlength=width).astype(np.float64)
     return counts / counts.sum() if counts.sum() else np.full(width, 1.0 / width)
 
@@ -101,9 +126,17 @@ _NO_ENCODING = Disclose("no encoding: the embedding itself")
 
 @dataclass(frozen=True)
 class Encoding:
-    """Settings of the release. width: h. softmax: rows are probability vectors. bits: m, or None for the rule of LPGNN.
+    """How the embedding of every node is sent.
 
-    reach: rounds of messages within which a replaced node changes rows. promised_degree: D, or None.
+    Attributes:
+        encoder: one of the table above.
+        epsilon: ε of one release of a graph, before ``rule``.
+        rule: ``epsilon``, or ``1/n`` of it for a graph of n nodes.
+        width: h, numbers per node.
+        softmax: rows are probability vectors.
+        bits: m, entries that are sent; None: by the rule of LPGNN.
+        reach: rounds of messages within which a replaced node changes rows.
+        promised_degree: D, or None.
     """
 
     encoder: Encoder
@@ -145,8 +178,17 @@ class Encoding:
         return bound, PerBlock(tuple(made[n][0] for n in sizes), tuple(sizes)), _worst([event for _, event in made.values()])
 
     def pure_losses(self, sizes: Sequence[Sequence[int]], retrievals: Sequence[int]) -> list[list[float]]:
-        """Per client and graph, the pure ε of all its retrievals together, of the whole graph whatever the unit of the price
-        (a promised degree prices a node; all bits of a graph say more about the graph); ∞ where there is none.
+        """The pure ε of all retrievals of each graph together.
+
+        It is that of the whole graph whatever the unit of the price (a promised degree prices a node; all bits of a graph say
+        more about the graph); ∞ where there is none.
+
+        Args:
+            sizes: per client, the nodes of each of its graphs.
+            retrievals: per client, how often it sends.
+
+        Returns:
+            Per client and graph.
         """
         once = {n: _of_all_bits(self.of_graph(n)[0], n) for n in {n for own in sizes for n in own}}
         return [[times * once[n] if times else 0.0 for n in own] for own, times in zip(sizes, retrievals, strict=True)]
@@ -160,7 +202,15 @@ def _of_all_bits(mechanism: Mechanism, num_nodes: int) -> float:
 
 
 def promised_rows(degree: int, hops: int) -> int:
-    """R: rows that one replaced node can change where no node has more than ``degree`` neighbours, in both graphs together."""
+    """R: rows that one replaced node can change, in both graphs together.
+
+    Args:
+        degree: D, the most neighbours of a node; at least 1.
+        hops: rounds of messages; at least 0.
+
+    Raises:
+        PrivacyError: one of them is too small.
+    """
     if degree < 1 or hops < 0:
         raise PrivacyError(f"a promised degree must be at least 1 and hops at least 0, found {degree} and {hops}")
     return 2 * (1 + degree * sum((degree - 1) ** i for i in range(hops))) - 1

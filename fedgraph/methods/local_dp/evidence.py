@@ -33,10 +33,14 @@ CLEAR = 1e-3  # share of the clip that stands for the noise of updates that were
 
 @dataclass(frozen=True, eq=False)
 class _Both:
-    """A client's work in version 0 and in version 1, and which canary decides each of its graphs: int64 [graphs], −1: none.
+    """A client's work in both versions.
 
-    settings: where several graphs are clipped as one, (versions of all graphs, bool [graphs]; the work; per graph the work with
-    that one in its other version).
+    Attributes:
+        zero: in version 0.
+        one: in version 1.
+        units: int64 [graphs], which canary decides each of its graphs; −1: none.
+        settings: where several graphs are clipped as one, (bool [graphs]: versions of all graphs; the work; per graph the work
+            with that one in its other version).
     """
 
     zero: Work
@@ -51,17 +55,27 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def of_graphs(plan: Planned, state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]) -> np.ndarray | None:
-    """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept.
+    """The log-likelihood ratio of each canary.
 
-    zero, one: all clients with every canary in version 0, and in version 1. units: per client int64 [graphs], the number of
-    the canary that decides that graph, −1: none. A canary may decide graphs of several clients.
+    Args:
+        plan: of the run.
+        state: after its last round.
+        zero: all clients with every canary in version 0.
+        one: all clients with every canary in version 1.
+        units: per client int64 [graphs], the number of the canary that decides that graph; −1: none. A canary may decide graphs
+            of several clients.
+
+    Returns:
+        float64 [canaries]; None where the rounds were not kept.
     """
     if not state.seen:
         return None
     parts = zip(zero.subgraphs, one.subgraphs, units, plan.made.sizes, strict=True)
     clients = [_Both(prepare(plan, a), prepare(plan, b), own, _settings(plan, a, b, own, sizes)) for a, b, own, sizes in parts]
     count = 1 + max((int(own.max(initial=-1)) for own in units), default=-1)
-    gram, along, ratios = np.zeros((count, count)), np.zeros(count), np.zeros(count)
+    gram = np.zeros((count, count))
+    along = np.zeros(count)
+    ratios = np.zeros(count)
     for model, inbox in state.seen:
         for squares, projected in _of_updates(plan, clients, model["parameters"], inbox, count):
             gram += squares
@@ -92,7 +106,11 @@ def _settings(
 def _of_updates(
     plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: Inbox, count: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(HᵀH/s² [canaries, canaries], Hᵀr/s²) of one round: once for each message that the server sees."""
+    """What the updates of one round say, once for each message that the server sees.
+
+    Yields:
+        (HᵀH/s² [canaries, canaries], Hᵀr/s² [canaries]).
+    """
     each, total = inbox.each.get("model"), inbox.sums.get("model")
     if each is None and total is None:
         return
@@ -123,7 +141,11 @@ def _of_updates(
 
 
 def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    """(the middle of what a client hands in over the versions of its canaries [p], per canary half of what it moves [p])."""
+    """Both versions of what a client hands in.
+
+    Returns:
+        (float64 [p], the middle over the versions of its canaries; per canary half of what it moves, [p]).
+    """
     params = plan.params
     if both.settings:
         return _clipped_as_one(plan, both, parameters)
@@ -135,20 +157,22 @@ def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.nd
         zero = bound.enforce(whole_update(params, both.zero, parameters))
         return (one.astype(np.float64) + zero) / 2, {unit: (one - zero) / 2}
     middle, halves = np.zeros(parameters.size), {}
-    for parts in zip(both.one.graphs, both.zero.graphs, both.units, strict=True):
-        one, zero = (np.zeros_like(parameters) for _ in "10")
-        for value, part in zip((one, zero), parts[:2], strict=True):
-            value[part.where] = clipped_gradient(params, part, parameters)
+    for in_one, in_zero, decides in zip(both.one.graphs, both.zero.graphs, both.units, strict=True):
+        one = np.zeros_like(parameters)
+        one[in_one.where] = clipped_gradient(params, in_one, parameters)
+        zero = np.zeros_like(parameters)
+        zero[in_zero.where] = clipped_gradient(params, in_zero, parameters)
         middle += (one.astype(np.float64) + zero) / 2
-        if parts[2] >= 0:
-            halves[int(parts[2])] = (one - zero) / 2
+        if decides >= 0:
+            halves[int(decides)] = (one - zero) / 2
     return middle, halves
 
 
 def _clipped_as_one(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """``_versions`` of a client whose graphs are clipped together: means over its settings."""
     bound = L2Ball(plan.params.clip)
-    middle, halves = np.zeros(parameters.size), {int(u): np.zeros(parameters.size) for u in both.units if u >= 0}
+    middle = np.zeros(parameters.size)
+    halves = {int(u): np.zeros(parameters.size) for u in both.units if u >= 0}
     share = 1 / len(both.settings)
     for versions, work, turned in both.settings:
         value = bound.enforce(whole_update(plan.params, work, parameters)).astype(np.float64)

@@ -47,10 +47,15 @@ _VOCABULARY = Disclose("plain FedAvg: which features the client's nodes have (th
 
 @dataclass(frozen=True)
 class Attendance:
-    """training: per update round, the clients (sorted) that send updates. present: per round 0 … R, those still there.
+    """Who takes part in which round.
 
-    retrievals: rounds in which embeddings are sent. trains, sends: per client, the rounds of its updates and of its
-    embeddings. everyone: nobody is ever missing.
+    Attributes:
+        training: per update round, the clients (sorted) that send updates.
+        present: per round 0 … R, those still there.
+        retrievals: rounds in which embeddings are sent.
+        trains: per client, the rounds of its updates.
+        sends: per client, the rounds of its embeddings.
+        everyone: nobody is ever missing.
     """
 
     training: tuple[tuple[int, ...], ...]
@@ -62,7 +67,16 @@ class Attendance:
 
 
 def draw(num_clients: int, rounds: int, period: int | None, fraction: float, dropout: float, seed: int) -> Attendance:
-    """R = ``rounds`` updates, then a last retrieval (round R); one every ``period`` rounds before that, too."""
+    """R = ``rounds`` updates, then a last retrieval (round R).
+
+    Args:
+        num_clients: how many there are.
+        rounds: R.
+        period: rounds between the retrievals before the last one; None: there are none.
+        fraction: share of the clients still there that trains in a round, in (0, 1].
+        dropout: probability that a client leaves for good before a round, in [0, 1).
+        seed: root of the public coins.
+    """
     retrievals = (*(r for r in range(rounds) if period and (r + 1) % period == 0), rounds)
     if fraction == 1.0 and dropout == 0.0:
         every, updates = tuple(range(num_clients)), tuple(range(rounds))
@@ -120,8 +134,16 @@ _KERNEL = (
 
 @dataclass(frozen=True)
 class Shares:
-    """How the budget is divided. training, embedding: ε of the two paths, δ being the model's alone; where both are Gaussian
-    (``squares``) they are parts of μ², and ``training_mu`` and ``embedding_mu`` are what the two paths may spend.
+    """How the budget is divided.
+
+    Where both paths are Gaussian they are parts of μ²; else of ε, δ being the model's alone.
+
+    Attributes:
+        training: ε of the updates.
+        embedding: ε of the embeddings.
+        training_mu: μ that the updates may spend.
+        embedding_mu: μ that the embeddings may spend.
+        squares: both paths are Gaussian.
     """
 
     training: float
@@ -132,7 +154,14 @@ class Shares:
 
 
 def budget_shares(training: Training, share: float, budget: Budget, gaussian_embedding: bool) -> Shares:
-    """The model's part and the rest; all of it for the embedding where no update leaves a client, or all go in clear."""
+    """The model's part and the rest; all of it for the embedding where no update leaves a client, or all go in clear.
+
+    Args:
+        training: what updates are.
+        share: of the budget for protected updates, in (0, 1).
+        budget: of the unit.
+        gaussian_embedding: the embedding's release is Gaussian.
+    """
     part = share if training in ("dp_fedavg", "dp_sgd") else 0.0
     if not budget.private:
         return Shares(math.inf, math.inf, math.inf, math.inf)
@@ -142,7 +171,13 @@ def budget_shares(training: Training, share: float, budget: Budget, gaussian_emb
 
 
 def most_entered(counts: np.ndarray, facts: PublicFacts, unit: Unit) -> int:
-    """M: the largest number of releases that one unit enters, ``counts`` int64 [clients] being each client's."""
+    """M: the largest number of releases that one unit enters.
+
+    Args:
+        counts: int64 [clients], releases of each client.
+        facts: say who holds which node.
+        unit: ``graph``: all of them are one client's; ``node``: those of all its holders count.
+    """
     if unit == "graph" or facts.membership.holdings is None:
         return int(counts.max(initial=0))
     return int(np.asarray(facts.membership.holdings.T @ counts).max(initial=0))
@@ -151,7 +186,24 @@ def most_entered(counts: np.ndarray, facts: PublicFacts, unit: Unit) -> int:
 def protected(
     training: Training, clip: float, seen: Seen, unit: Unit, facts: PublicFacts, table: Attendance, given: Shares, delta: float
 ) -> tuple[list[PlannedRelease], int]:
-    """(what the model path of ``dp_fedavg`` or ``dp_sgd`` releases, how many clients every sum must hold; 0: no sum)."""
+    """What the model path of ``dp_fedavg`` or ``dp_sgd`` releases.
+
+    Args:
+        training: one of the two.
+        clip: C, norm of an update or of a graph's gradient.
+        seen: what the server sees of updates.
+        unit: that is protected.
+        facts: public facts.
+        table: who takes part in which round.
+        given: how the budget is divided.
+        delta: δ.
+
+    Returns:
+        (the releases of each client, how many clients every sum must hold; 0: there is no sum).
+
+    Raises:
+        PrivacyError: sums are asked for, and in some round there are fewer than two clients.
+    """
     counts = np.array([len(own) for own in table.trains], dtype=np.int64)
     entered = most_entered(counts, facts, unit)
     if not entered:

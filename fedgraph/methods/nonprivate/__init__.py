@@ -51,7 +51,12 @@ IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
+    """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞.
+
+    Raises:
+        ScenarioError: validation where clients answer when they are done.
+        PrivacyError: ``model: ceiling`` chooses its features, and was given no count of private rows.
+    """
     if facts.attendance.asynchronous and params.validation:
         raise ScenarioError("nonprivate in mode: asynchronous trains one model without early stopping; write validation: 0")
     assumed = (Assumption.COUNTS_PUBLIC, *base.public_assumptions(facts))
@@ -73,6 +78,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _asked(params: Params, facts: base.PublicFacts) -> Asked:
+    """The candidates, the folds, and how large the graph is that will be asked."""
     attributes = facts.public.attributes
     candidates = params.candidates(facts.public.asking.size > 0)
     labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
@@ -88,10 +94,12 @@ def num_sent(plan: Planned) -> int:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[phases.Training]:
+    """The first candidate, from its initial parameters."""
     return phases.begin(plan, int(rng.integers(2**31)))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> local.Work:
+    """The client's graph, alone."""
     return local.Work(subgraph.graph, np.array([0, subgraph.graph.num_nodes], dtype=np.int64), plan.params.features)
 
 
@@ -116,12 +124,13 @@ def server(plan: Planned, state: base.State[phases.Training], inbox: base.Inbox)
 
 
 def predict(plan: Planned, state: base.State[phases.Training], graph: Graph) -> np.ndarray:
-    """[n, c] scores on the asked graph."""
+    """float [n, c] scores on the asked graph, of all networks that answer."""
     return choice.together([_scores(plan, index, parameters, graph) for index, parameters in phases.answering(state)])
 
 
 def _scores(plan: Planned, index: int, parameters: np.ndarray, graph: Graph) -> np.ndarray:
-    network, candidate = fitting.build_network(phases.shape_of(plan, index), 0), plan.made.candidates[index]
+    network = fitting.build_network(phases.shape_of(plan, index), 0)
+    candidate = plan.made.candidates[index]
     given = fitting.inputs(graph, plan.params.features, graph.labels if candidate.hears else None)
     return local.scores(plan, candidate, network, parameters, graph, given)
 
@@ -153,16 +162,22 @@ def says(plan: Planned, state: base.State[phases.Training]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Updates:
-    """A gradient as an update of FedAvg shows it: the mean over nodes."""
+    """A gradient as an update of FedAvg shows it: the mean over nodes.
+
+    Attributes:
+        plan: of the run.
+        names_words: rows are read as they are.
+    """
 
     plan: Planned
     names_words: bool = True
 
     def gradient(self, sent: Mapping[str, np.ndarray], model: base.Model) -> np.ndarray | None:
-        """An update is parameters and Adam's moments after t local steps, times the number of labelled nodes.
+        """The gradient that an update shows; None without a labelled node.
 
-        The first moment, from zero, over 1 − 0.9ᵗ is a weighted mean of the gradients on the way. With plain descent the change
-        of the parameters over rate and steps is their mean: what attacks on FedAvg updates read. None without a labelled node.
+        An update is parameters and Adam's moments after t local steps, times the number of labelled nodes. The first moment,
+        from zero, over 1 − 0.9ᵗ is a weighted mean of the gradients on the way. With plain descent the change of the parameters
+        over rate and steps is their mean: what attacks on FedAvg updates read.
         """
         if "update" not in sent or "parameters" not in model:
             return None
@@ -230,10 +245,8 @@ _CHEAPER: tuple[tuple[float, dict[str, object]], ...] = (  # costs: seconds of 1
 )
 _BEST = {"model": "ceiling", "label": "no privacy"}
 _DRAFTS = (
-    base.Draft(
-        "graph", "node", {"model": "ceiling", "label": "no privacy"}, _CEILING, compared=True, edgeless=True, cheaper=_CHEAPER
-    ),
-    base.Draft("graph", "edge", {"model": "ceiling", "label": "no privacy"}, _CEILING, compared=True, cheaper=_CHEAPER),
+    base.Draft("graph", "node", _BEST, _CEILING, compared=True, edgeless=True, cheaper=_CHEAPER),
+    base.Draft("graph", "edge", _BEST, _CEILING, compared=True, cheaper=_CHEAPER),
     base.Draft("federation", "node", _MLP, _PLAIN, compared=True, quick=_FEWER),
     base.Draft("federation", "node", _GCN, _PLAIN, compared=True, quick=_FEWER),
     # a plain GCN has no way to an edge's other client
@@ -243,10 +256,10 @@ OFFERS: base.Offers[Params, Asked, local.Work, phases.Training] = base.Offers(
     units=(Unit.NODE,),
     reads=lambda plan: base.Reads.PUBLIC_GRAPH,
     situations=(
-        base.Situation("inductive", settings={"rounds": 3}),
-        base.Situation("transductive", settings={"rounds": 3}),
-        base.Situation("inductive-edges", settings={"rounds": 3}),
-        base.Situation("asking", settings={"rounds": 3}),
+        base.Situation("inductive", settings=_FEWER),
+        base.Situation("transductive", settings=_FEWER),
+        base.Situation("inductive-edges", settings=_FEWER),
+        base.Situation("asking", settings=_FEWER),
     ),
     ignores_budget={},
     any_broadcast=True,  # nothing is guaranteed anyway

@@ -14,15 +14,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import log_softmax
 
 NEAR = 1.0  # standard errors below the best within which a candidate answers too
 
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """A round of a candidate. accuracy, loss: on validation nodes; updates: rounds that led there; parameters: float32 [p].
+    """A round of a candidate.
 
-    least: rounds that must have led there; before, a network is hardly trained, and a handful of nodes praises it by chance.
+    Attributes:
+        candidate: its place among the candidates.
+        accuracy: on validation nodes.
+        loss: mean over validation nodes.
+        updates: rounds that led there.
+        parameters: float32 [p]; empty where they need not be kept.
+        least: rounds that must have led there; before, a network is hardly trained, and a handful of nodes praises it by
+            chance.
     """
 
     candidate: int
@@ -38,15 +46,19 @@ class Best:
         return self.updates >= self.least, self.accuracy, -self.loss
 
     def beats(self, other: Best | None) -> bool:
+        """Whether its rank is higher; everything beats None."""
         return other is None or self.rank > other.rank
 
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """What a candidate showed in ``folds`` folds.
+    """What a candidate showed.
 
-    curve: float64 [rounds, 3], right answers, summed loss and number of validation nodes of the model after so many rounds,
-    summed over folds; a fold that stopped earlier counts with its last row. first: the best round of the first fold.
+    Attributes:
+        curve: float64 [rounds, 3], right answers, summed loss and number of validation nodes of the model after so many rounds,
+            summed over folds; a fold that stopped earlier counts with its last row.
+        folds: how many.
+        first: the best round of the first fold.
     """
 
     curve: np.ndarray
@@ -67,7 +79,7 @@ class Tried:
         return float(self.curve[0, 2])
 
     def after(self, curve: np.ndarray) -> Tried:
-        """With one more fold."""
+        """With one more fold, whose ``curve`` is float64 [rounds, 3]."""
         length = max(len(curve), len(self.curve))
         return replace(self, curve=_lengthened(self.curve, length) + _lengthened(curve, length), folds=self.folds + 1)
 
@@ -77,13 +89,23 @@ def _lengthened(curve: np.ndarray, length: int) -> np.ndarray:
 
 
 def standard_error(accuracy: float, count: float) -> float:
-    """Of an accuracy on ``count`` nodes, as if one more had been right and one more wrong: two right of two are not sure."""
+    """Of an accuracy on ``count`` nodes, as if one more had been right and one more wrong: two right of two are not sure.
+
+    Args:
+        accuracy: in [0, 1].
+        count: nodes, above 0.
+    """
     likely = (accuracy * count + 1) / (count + 2)
     return math.sqrt(likely * (1 - likely) / count)
 
 
 def within(tried: Mapping[int, Tried], errors: float) -> list[int]:
-    """Candidates at most ``errors`` standard errors below the best, from the best on; of those that saw the most folds."""
+    """Candidates near the best, from the best on; of those that saw the most folds.
+
+    Args:
+        tried: candidate → what it showed.
+        errors: how many standard errors below the best still count.
+    """
     if not tried:
         return []
     folds = max(t.folds for t in tried.values())
@@ -95,11 +117,17 @@ def within(tried: Mapping[int, Tried], errors: float) -> list[int]:
 
 
 def together(scores: Sequence[np.ndarray]) -> np.ndarray:
-    """[n, c]: the scores of the only member as they are, or the mean of all members' log-probabilities."""
+    """The scores of the only member as they are, or the mean of all members' log-probabilities.
+
+    Args:
+        scores: of each member, float [n, c].
+
+    Returns:
+        float [n, c].
+    """
     if len(scores) == 1:
         return scores[0]
     found = np.zeros_like(scores[0], dtype=np.float64)
     for own in scores:
-        shifted = own.astype(np.float64) - own.max(axis=1, keepdims=True)
-        found += shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        found += log_softmax(own.astype(np.float64), axis=1)
     return (found / len(scores)).astype(scores[0].dtype)

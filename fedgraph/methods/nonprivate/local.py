@@ -28,11 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """The graph of one client, or the disjoint union of several. starts: int64 [k + 1], each one's first row, and n.
+    """The graph of one client, or the disjoint union of several. What is computed from it is kept while it is needed.
 
-    networks: candidate → network, built when first needed (its parameters are always broadcast). divided: of the latest run's
-    seed, phase and fold, the labels that train and those that validate. thinned: of its seed and fold, what validates.
-    heard: of the latest labels that train, rows with the labels of neighbours.
+    Attributes:
+        graph: of the client or clients.
+        starts: int64 [k + 1], each one's first row, and n.
+        rows: how feature rows are scaled.
+        networks: candidate → network, built when first needed (its parameters are always broadcast).
+        divided: of the latest run's seed, phase and fold, the labels that train and those that validate.
+        thinned: of the latest run's seed and fold, the graph on which nodes validate.
+        heard: of the latest labels that train, rows with the labels of neighbours.
     """
 
     graph: Graph
@@ -45,10 +50,16 @@ class Work:
 
     @cached_property
     def inputs(self) -> fitting.Inputs:
+        """What a network reads that hears no labels."""
         return fitting.inputs(self.graph, self.rows)
 
     def read_by(self, candidate: Candidate, training: np.ndarray) -> fitting.Inputs:
-        """Its inputs. training: int64 [n], the labels that it may read of neighbours, −1 elsewhere."""
+        """What a candidate reads.
+
+        Args:
+            candidate: that reads.
+            training: int64 [n], the labels that it may read of neighbours, −1 elsewhere.
+        """
         if not candidate.hears:
             return self.inputs
         if (key := training.tobytes()) not in self.heard:
@@ -58,11 +69,22 @@ class Work:
 
     @cached_property
     def clients(self) -> many_gcns.Clients:
+        """The clients as one compiled call trains them."""
         return many_gcns.clients_of_union(self.graph, self.starts)
 
 
 def message(plan: Planned, work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
-    """What the clients ``numbers`` send together."""
+    """What some clients send together.
+
+    Args:
+        plan: of the run.
+        work: theirs.
+        model: what was broadcast.
+        numbers: of the clients, in the order of their rows.
+
+    Returns:
+        float64, as this file's docstring says; one 0 once all is done.
+    """
     place = phases.Place.of(model)
     if not place.going:
         return np.zeros(1)
@@ -82,7 +104,8 @@ def message(plan: Planned, work: Work, model: Mapping[str, np.ndarray], numbers:
         judged = phases.validation_counts(_asked(plan, like_asked, place.candidate, model["parameters"], training), validation)
     vector, moments, weight = _trained(plan, work, model, training, numbers)
     if plan.facts.attendance.asynchronous:
-        vector, moments = vector - weight * model["parameters"], moments - weight * model["moments"]
+        vector = vector - weight * model["parameters"]
+        moments = moments - weight * model["moments"]
     masked = 0.0 if work.graph.validation is None else float(len(numbers))
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
 
@@ -95,12 +118,35 @@ def computes_together(plan: Planned) -> bool:
 def scores(
     plan: Planned, candidate: Candidate, network: Network, parameters: np.ndarray, graph: Graph, given: fitting.Inputs
 ) -> np.ndarray:
-    """[n, c] of ``graph``, spread over its edges where the candidate says so."""
+    """Scores of ``graph``, spread over its edges where the candidate says so.
+
+    Args:
+        plan: of the run.
+        candidate: whose network it is.
+        network: built for the candidate.
+        parameters: float32 [p].
+        graph: that is asked.
+        given: what the network reads of it.
+
+    Returns:
+        float [n, c].
+    """
     return _spread(plan, candidate, fitting.scores(network, parameters, given), graph)
 
 
 def tuned(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
-    """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout."""
+    """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout.
+
+    Args:
+        plan: of the run.
+        index: of the candidate.
+        shared: float32 [p].
+        graph: of the client.
+        rng: splits the graph's labels, and names the dropout.
+
+    Returns:
+        float32 [p]; how many steps led there is chosen on held-out labels (``own_models.held_out_choice``).
+    """
     candidate, shape = plan.made.candidates[index], phases.shape_of(plan, index)
     network, seed = fitting.build_network(shape, 0), int(rng.integers(2**31))
 
@@ -141,24 +187,27 @@ def _asked(plan: Planned, work: Work, index: int, parameters: np.ndarray, traini
 def _trained(
     plan: Planned, work: Work, model: Mapping[str, np.ndarray], training: np.ndarray, numbers: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """(parameters, moments, labelled nodes) summed over clients, the first two times the third; float64."""
+    """What clients reach in one round, summed over them.
+
+    Returns:
+        (parameters, moments, labelled nodes), the first two times the third; float64.
+    """
     params, place = plan.params, phases.Place.of(model)
-    candidate, shape = plan.made.candidates[place.candidate], phases.shape_of(plan, place.candidate)
+    candidate = plan.made.candidates[place.candidate]
+    shape = phases.shape_of(plan, place.candidate)
     adam = params.client_optimiser == "adam"
     how = fitting.Steps(params.local_epochs, place.steps, candidate.rate, candidate.decay, params.proximal, adam)
     before = fitting.Progress(model["parameters"], model["moments"])
-
-    seed_of = place.step_seed
 
     if _compiled(plan, place.candidate):
         seeds = np.zeros((len(numbers), how.count), dtype=np.int64)
         if shape.dropout or shape.input_dropout:
             steps = range(how.first + 1, how.first + how.count + 1)
-            seeds = np.array([[seed_of(number, step) for step in steps] for number in numbers], dtype=np.int64)
+            seeds = np.array([[place.step_seed(number, step) for step in steps] for number in numbers], dtype=np.int64)
         return many_gcns.trained(shape, work.clients, training, before, how, seeds)
     (number,) = numbers
     network, given = _network(plan, work, place.candidate), work.read_by(candidate, training)
-    after = fitting.trained(network, given, training, before, how, lambda step: seed_of(number, step))
+    after = fitting.trained(network, given, training, before, how, lambda step: place.step_seed(number, step))
     weight = float((training >= 0).sum())
     return after.vector.astype(np.float64) * weight, after.moments.astype(np.float64) * weight, weight
 

@@ -20,9 +20,18 @@ FEW = 100  # validation nodes of all folds below which every labelled node valid
 
 @dataclass(frozen=True)
 class Candidate:
-    """One network with its training. alpha: teleport of the spread of its scores over the asked graph; 1: no spread.
+    """One network with its training.
 
-    columns: as in ``Shape``. hears: reads the labels of a node's neighbours beside its row, when it answers, too.
+    Attributes:
+        model: its name.
+        hidden: hidden units.
+        dropout: on hidden layers.
+        input_dropout: on the features.
+        rate: step size.
+        decay: L2 penalty.
+        alpha: teleport of the spread of its scores over the asked graph; 1: no spread.
+        columns: as in ``Shape``.
+        hears: it reads the labels of a node's neighbours beside its row, when it answers, too.
     """
 
     model: str
@@ -36,6 +45,7 @@ class Candidate:
     hears: bool = False
 
     def shape(self, num_features: int, num_classes: int, arguments: dict[str, Any]) -> Shape:
+        """The network over ``num_features`` columns, with ``arguments`` for a class of torch_geometric."""
         sizes = (num_features + num_classes * self.hears, num_classes, self.hidden, self.dropout, self.input_dropout)
         return Shape(self.model, *sizes, arguments, self.columns)
 
@@ -48,9 +58,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Asked:
-    """share: nodes of the graph that will be asked over those that train, where it is a graph of its own; at most 1, and 1
-    where it is the training graph or unknown. folds: parts of the training nodes that validate in turn; validation: the share
-    of the labelled nodes that is in each of them. candidates: what is trained, in order."""
+    """What the plan made of public facts.
+
+    Attributes:
+        share: nodes of the graph that will be asked over those that train, where it is a graph of its own; at most 1, and 1
+            where it is the training graph or unknown.
+        candidates: what is trained, in order.
+        folds: parts of the training nodes that validate in turn.
+        validation: the share of the labelled nodes that is in each of them.
+    """
 
     share: float
     candidates: tuple[Candidate, ...]
@@ -144,7 +160,15 @@ class Params(Settings):
         return self
 
     def divided(self, num_labelled: int, tried: int) -> tuple[int, float]:
-        """(parts of ``num_labelled`` nodes that validate in turn, share of each); one part where a single model is tried."""
+        """How training nodes validate in turn.
+
+        Args:
+            num_labelled: nodes with a label.
+            tried: how many candidates there are; a single one has one part.
+
+        Returns:
+            (parts, share of the labelled nodes in each).
+        """
         if self.model != CEILING or tried == 1:
             return 1, self.validation
         if self.folds != "auto":
@@ -154,7 +178,11 @@ class Params(Settings):
         return folds, max(self.validation, 1 / folds) if folds * of_one < FEW else self.validation
 
     def candidates(self, asking: bool) -> tuple[Candidate, ...]:
-        """What is trained, in order. asking: nodes ask, so that the ceiling may read the labels of their neighbours."""
+        """What is trained, in order.
+
+        Args:
+            asking: nodes ask, so that the ceiling may read the labels of their neighbours.
+        """
         columns = self.features == "columns"
         if self.model == CEILING:
             grid = (*GRID, _HEARING) if asking else GRID

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.special import log_softmax
 
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.shapes import Shape
@@ -29,7 +30,12 @@ _PROBATION, FAR = 100, 2.0  # steps before a candidate may be left early; standa
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """m and v of the server, float64 [p]; None before the first round."""
+    """The server's own optimiser.
+
+    Attributes:
+        first: m, float64 [p]; None before the first round.
+        second: v, float64 [p]; None before the first round, and where there is none.
+    """
 
     first: np.ndarray | None = None
     second: np.ndarray | None = None
@@ -37,10 +43,20 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What the server knows. in_phase: the best round of this phase; curve: [right, loss, count] after each of its rounds;
-    waited: rounds without progress; lowest: loss of this phase; last: the latest parameters; moments: of the server's own
-    optimiser. tried: candidate → what it showed in finished phases; going: who is trained in this fold; members: who answers,
-    of whom the first ``fitted`` are trained again.
+    """What the server knows.
+
+    Attributes:
+        seed: of everything that is drawn.
+        last: the latest parameters, float32 [p].
+        moments: of the server's own optimiser.
+        in_phase: the best round of this phase.
+        curve: [right, loss, count] after each round of this phase.
+        waited: rounds without progress.
+        lowest: lowest loss of this phase.
+        tried: candidate → what it showed in finished phases.
+        going: who is trained in this fold.
+        members: who answers.
+        fitted: so many of the members are trained again already, or need not be.
     """
 
     seed: int
@@ -58,8 +74,16 @@ class Training:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the training is. steps: that every client has taken in this phase; going: false once all is done; fold: which part
-    of the training nodes validates."""
+    """Where the training is.
+
+    Attributes:
+        candidate: that is trained.
+        steps: that every client has taken in this phase.
+        seed: of the run.
+        refits: the phase trains a chosen one again, on all training nodes.
+        going: false once all is done.
+        fold: which part of the training nodes validates.
+    """
 
     candidate: int
     steps: int
@@ -70,10 +94,17 @@ class Place:
 
     @classmethod
     def of(cls, model: Mapping[str, np.ndarray]) -> Place:
+        """The place that a broadcast ``model`` says."""
         candidate, steps, seed, refits, going, fold = (int(v) for v in model["place"])
         return cls(candidate, steps, seed, bool(refits), bool(going), fold)
 
     def broadcast(self, parameters: np.ndarray, moments: np.ndarray) -> dict[str, np.ndarray]:
+        """What every client is sent.
+
+        Args:
+            parameters: float32 [p].
+            moments: float32 [2, p], of Adam; [2, 0] without.
+        """
         place = np.array([self.candidate, self.steps, self.seed, self.refits, self.going, self.fold], dtype=np.int64)
         return {"parameters": parameters, "moments": moments, "place": place}
 
@@ -83,13 +114,14 @@ class Place:
 
 
 def shape_of(plan: Planned, index: int) -> Shape:
+    """The network of candidate ``index``."""
     facts = plan.facts
     shape: Shape = plan.made.candidates[index].shape(facts.sizes.num_features, facts.sizes.num_classes, plan.params.arguments)
     return shape
 
 
 def step_seed(*path: int) -> int:
-    """Of the dropout of one step: (run, client, candidate, step), and the fold after the first one."""
+    """The seed of the dropout of one step: of (run, client, candidate, step), and the fold after the first one."""
     return int(np.random.SeedSequence(path).generate_state(1)[0])
 
 
@@ -98,9 +130,16 @@ def _later(fold: int) -> tuple[int, ...]:
 
 
 def divided_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """(labels that train, labels that validate), int64 [n], −1 elsewhere: the graph's own mask, or a share of its labels.
+    """Labels that train, and labels that validate: the graph's own mask, or a share of its labels.
 
-    drawn: [n], uniform in [0, 1). fold: which share; different ones have no node in common.
+    Args:
+        graph: of the client.
+        share: of the labels that validates.
+        drawn: float [n], uniform in [0, 1).
+        fold: which share; different ones have no node in common.
+
+    Returns:
+        Two arrays int64 [n], −1 elsewhere.
     """
     if graph.validation is not None:
         return graph.labels, graph.validation
@@ -109,21 +148,33 @@ def divided_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0)
 
 
 def validation_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """[right, summed loss, labelled] on the nodes with a label ≥ 0."""
+    """How scores do on the nodes with a label ≥ 0.
+
+    Args:
+        scores: float [n, c].
+        labels: int64 [n].
+
+    Returns:
+        float64 [3]: right answers, summed loss, labelled nodes.
+    """
     known = labels >= 0
     scores, labels = scores[known].astype(np.float64), labels[known]
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    losses = np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(labels.size), labels]
+    losses = -log_softmax(scores, axis=1)[np.arange(labels.size), labels]
     return np.array([(scores.argmax(axis=1) == labels).sum(), losses.sum(), labels.size], dtype=np.float64)
 
 
 def begin(plan: Planned, seed: int) -> State[Training]:
+    """The first phase, of the first candidate."""
     everybody = tuple(range(len(plan.made.candidates)))
     return _phase(plan, Training(seed, np.zeros(0, np.float32), Moments(), going=everybody), 0)
 
 
 def answering(state: State[Training]) -> list[tuple[int, np.ndarray]]:
-    """(candidate, parameters) of every network that answers: the chosen ones, or the one that is being trained."""
+    """Every network that answers: the chosen ones, or the one that is being trained.
+
+    Returns:
+        (candidate, parameters) of each.
+    """
     if "members" not in state.model:
         return [(Place.of(state.model).candidate, state.model["parameters"])]
     candidates, sizes = state.model["members"]
@@ -146,7 +197,13 @@ def _phase(plan: Planned, training: Training, candidate: int, *, refits: bool = 
 
 
 def merged(plan: Planned, state: State[Training], inbox: Inbox) -> State[Training]:
-    """One round at the server."""
+    """One round at the server: the average, the server's own step, and the next phase where this one is over.
+
+    Args:
+        plan: of the run.
+        state: before the round.
+        inbox: of the round, with one sum (``local``).
+    """
     model, place = state.model, Place.of(state.model)
     training = state.memory
     if not place.going:
@@ -176,12 +233,21 @@ def merged(plan: Planned, state: State[Training], inbox: Inbox) -> State[Trainin
 
 
 def server_step(params: Params, old: np.ndarray, mean: np.ndarray, before: Moments) -> tuple[np.ndarray, Moments]:
-    """(new parameters float32 [p], moments). Plain FedAvg with rate 1 is the average itself, to the last bit.
+    """The server's own step. Plain FedAvg with rate 1 is the average itself, to the last bit.
 
     The move Δ = average − broadcast is a pseudo-gradient (Reddi et al. 2021, Algorithm 2):
 
         m ← β₁ m + (1 − β₁) Δ;   FedAdam: v ← β₂ v + (1 − β₂) Δ²;   FedYogi: v ← v − (1 − β₂) Δ² sign(v − Δ²);
         w ← w + η m / (√v + τ),   β₂ = 0.99, τ = 10⁻³.   FedAvg with momentum (Hsu et al. 2019): m ← β₁ m + Δ;  w ← w + η m.
+
+    Args:
+        params: settings.
+        old: float32 [p], what was broadcast.
+        mean: float32 [p], the clients' average.
+        before: the server's moments.
+
+    Returns:
+        (new parameters float32 [p], moments).
     """
     plain = params.server == "fedavg" and params.server_momentum == 0
     if plain and params.server_rate == 1:
@@ -262,6 +328,7 @@ def _refit(plan: Planned, training: Training) -> State[Training]:
 
 
 def _over(training: Training) -> State[Training]:
+    """The end: all members are broadcast, and nobody trains."""
     members = training.members
     place = Place(members[0].candidate, 0, training.seed, refits=False, going=False)
     model = place.broadcast(np.concatenate([m.parameters for m in members]), np.zeros((2, 0), np.float32))

@@ -31,7 +31,7 @@ from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
 from fedgraph.privacy.sensitivity import ClippedSum, kernel_name
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Relation, Unit
+from fedgraph.privacy.units import Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.bibtex("daigavane2021node", "wu2022linkteller")
@@ -39,7 +39,12 @@ REFERENCE = base.bibtex("daigavane2021node", "wu2022linkteller")
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's rows: aggregated features (one layer; an array under the log cap) or subgraphs (two layers), and labels."""
+    """What a client prepares.
+
+    Attributes:
+        rows: aggregated features (one layer; an array under the log cap) or subgraphs (two layers).
+        labels: int64 [n], −1 where unknown.
+    """
 
     rows: FeatureMatrix | subgraphs.Roots | np.ndarray
     labels: torch.Tensor
@@ -49,7 +54,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
+    """One noise multiplier for all steps; each client's event is priced for its own number of rows.
+
+    Raises:
+        ScenarioError: there is no public graph to answer for.
+    """
     base.require_test_graph("sage_node", facts)
     capped = caps_from_settings(params, facts, budget)
     mechanism, free = base.NO_NOISE
@@ -58,11 +67,20 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if budget.private:
         mechanism, events, published, min_clients = _noise(params, facts, budget, capped)
     bound = ClippedSum(params.clip, facts.sizes.num_nodes, kernel_name(_kernel(params, capped)))
-    assumed, promised, limit = (*base.TESTED_IN_PUBLIC, *capped.assumptions), capped.promised, capped.limit
-    relation, steps, sums = params.protects, range(params.steps), base.Sums(suffice=True)
-    guarantee = base.guarantee_of(facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit)
+    guarantee = base.guarantee_of(
+        facts,
+        params.protects,
+        (*base.TESTED_IN_PUBLIC, *capped.assumptions),
+        budget.delta,
+        per_end=False,
+        promised=capped.promised,
+        limit=capped.limit,
+    )
+    steps = range(params.steps)
     releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
-    schedule, made = base.Schedule(params.steps, tuple(releases), min_clients), _made(params, facts, capped)
+    schedule = base.Schedule(params.steps, tuple(releases), min_clients)
+    made = _made(params, facts, capped)
+    sums = base.Sums(suffice=True)
     return base.Plan("sage_node", params, facts, guarantee, schedule, made, published, sums=sums, notes=capped.notes)
 
 
@@ -76,7 +94,11 @@ def _kernel(params: Params, capped: Caps) -> Callable[..., np.ndarray]:
 def _noise(
     params: Params, facts: base.PublicFacts, budget: base.Budget, capped: Caps
 ) -> tuple[Mechanism, list[Event], float | None, int]:
-    """(mechanism, each client's event, published ε, clients that must finish)."""
+    """The noise of every step.
+
+    Returns:
+        (mechanism, each client's event, published ε or None, clients that must finish).
+    """
     stage, sizes = capped.stage, facts.sizes.clients
     if capped.kind == "log":
         multiplier = calibrate.gaussian_multiplier(params.steps, budget.epsilon, budget.delta)
@@ -95,11 +117,17 @@ def _made(params: Params, facts: base.PublicFacts, capped: Caps) -> Made:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
+    """The first parameters."""
     memory = descent_of(plan.params).start(plan.made.network.start(rng))
     return base.State({"parameters": memory.parameters}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's rows.
+
+    Raises:
+        DataError: under ``cap: limit``, a node has more neighbours than the platform allows.
+    """
     graph = subgraph.graph
     adjacency = plan.made.caps.neighbourhoods(graph.adjacency, subgraph.nodes, held=True)
     return Work(_rows(plan, graph, adjacency), torch.tensor(graph.labels, device=device()))
@@ -112,7 +140,9 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     def gradient() -> np.ndarray:
         rng, n = streams.generator("batch"), len(work.labels)
         mask = fixed_mask(n, stage.batch_size(n), rng) if stage.fixed else poisson_mask(n, stage.rate, rng)
-        labels, network, clip = masked(work.labels, mask), plan.made.network, plan.params.clip
+        labels = masked(work.labels, mask)
+        network = plan.made.network
+        clip = plan.params.clip
         if isinstance(work.rows, np.ndarray) and isinstance(network, Layout):
             own = labels.cpu().numpy()
             return neighbour_rows.clipped_sum(network, model["parameters"], work.rows, own, clip, plan.params.bound)
@@ -156,21 +186,34 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say; None where nothing was kept, or nodes are replaced.
+    """For each unit (node, −1, label) what all rounds say.
 
     A canary without edges touches its own row only, so ⟨clip(∇ⱼ), message − Σ wₖ clip(∇ₖ)⟩ summed over rounds is the
     log-likelihood ratio of zero-out times s², for a canary alone. Rows of others are known (the strongest attacker). Half of
     each canary's row is taken off, as its coin is unknown; ``seen.Coins`` takes off what canaries have along one another. The
     proof prices more than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows``).
+
+    Args:
+        plan: of the run.
+        state: after its last round.
+        graph: all nodes, with every canary as in version 1.
+        units: int64 [m, 3].
+
+    Returns:
+        float64 [m]; None where nothing was kept, nodes are replaced, the network has two layers, or a sum over several
+        clients is not under the log cap.
     """
     network = plan.made.network
-    if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT or not isinstance(network, Layout):
+    weights = seen.known_shares(plan, state, units)
+    if weights is None or not isinstance(network, Layout):
         return None
-    weights, found = np.ones(plan.facts.sizes.num_nodes), np.zeros(plan.facts.sizes.num_nodes)
-    weights[units[:, 0]] = 0.5
+    found = np.zeros(weights.size)
     for number, nodes in enumerate(seen.groups(plan)):
         parts = plan.facts.membership.nodes if len(seen.groups(plan)) == 1 and plan.facts.sizes.num_clients > 1 else (nodes,)
-        made = [_known_rows(plan, graph.induced(part), part) for part in parts]
+        made = []
+        for part in parts:
+            known = graph.induced(part)
+            made.append(_one_layer(plan, known, plan.made.caps.neighbourhoods(known.adjacency, part, held=True)))
         order = np.concatenate(parts)
         labels = graph.labels[order]
         coins = seen.Coins.of(order, units[:, 0])
@@ -183,17 +226,12 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
                 left = neighbour_rows.left_over_products(*how, message, weights[order])
                 coins.add(neighbour_rows.clipped_neighbour_products(*how, coins.rows), left)
             elif len(made) == 1 and isinstance(made[0], FeatureMatrix):
-                known = torch.tensor(labels, device=device())
-                one = (network, at, made[0], known, plan.params.clip)
+                one = (network, at, made[0], torch.tensor(labels, device=device()), plan.params.clip)
                 coins.add(products(*one, overlap, coins.rows), left_over_products(*one, message, weights[order]))
             else:
                 return None
         found[order[coins.rows]] = coins.ratios(seen.seen_noise(plan, plan.schedule.releases[0].path, plan.params.clip))
     return found[units[:, 0]]
-
-
-def _known_rows(plan: Planned, part: Graph, nodes: np.ndarray) -> FeatureMatrix | np.ndarray:
-    return _one_layer(plan, part, plan.made.caps.neighbourhoods(part.adjacency, nodes, held=True))
 
 
 def _rows(plan: Planned, graph: Graph, adjacency: sp.csr_array) -> FeatureMatrix | subgraphs.Roots | np.ndarray:

@@ -62,15 +62,25 @@ class Params(Settings):
 
     @property
     def protects(self) -> Relation:
+        """The neighbouring relation."""
         return Relation(self.relation)
 
 
 @dataclass(frozen=True)
 class Caps:
-    """The rule. cap: where rows hold weighted sums, that of the largest client. scale: c. sensitivity: Δ of a step then.
+    """What bounds the rows that a node changes, and what a step costs.
 
-    cut: neighbours that a row keeps at most, by public coins. promised, limit: D, M or None. assumptions, notes: what a
-    statement must say.
+    Attributes:
+        kind: ``log``, ``limit`` or ``promised``; ``all`` where every row counts as touched.
+        stage: the steps, as they are priced.
+        cap: where rows hold weighted sums, the rule of the largest client; else None.
+        scale: c, what sums over neighbours are divided by (``log``).
+        sensitivity: Δ₂ of a step (``log``).
+        cut: neighbours that a row keeps at most, by public coins; None: all.
+        promised: maximum degree D that the data promise, or None.
+        limit: number of neighbours M that the platform enforces, or None.
+        assumptions: what the guarantee rests on.
+        notes: what a statement must say.
     """
 
     kind: str
@@ -85,7 +95,16 @@ class Caps:
     notes: tuple[str, ...] = ()
 
     def neighbourhoods(self, adjacency: sp.csr_array, ids: np.ndarray, held: bool) -> sp.csr_array:
-        """What rows aggregate over: weights, or the graph, cut where it is cut. held: a client's own graph."""
+        """What rows aggregate over: weights, or the graph, cut where it is cut.
+
+        Args:
+            adjacency: CSR [n, n].
+            ids: int64 [n], global ids, which the public coins of a cut read.
+            held: a client's own graph, and not a public one.
+
+        Raises:
+            DataError: a client's node has more neighbours than the platform allows.
+        """
         if self.cap is not None:
             return edge_weights(adjacency, self.cap)
         if self.cut is not None:
@@ -97,8 +116,12 @@ class Caps:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """caps: the rule, and what a step costs. basis: public directions [d, k] that features are projected on, or None. network:
-    layout of one layer's parameters, or of two.
+    """What the plan made of public facts.
+
+    Attributes:
+        caps: the rule, and what a step costs.
+        basis: public directions [d, k] that features are projected on, or None.
+        network: layout of one layer's parameters, or of two.
     """
 
     caps: Caps
@@ -107,7 +130,11 @@ class Made:
 
 
 def caps_from_settings(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
-    """The rule that ``params.cap`` asks for, from public sizes."""
+    """The rule that ``params.cap`` asks for, from public sizes.
+
+    With ``cap: auto`` it is the log cap where noise is provable; the promised degree under the published reading, or without
+    noise.
+    """
     published = budget.private and budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if published or not budget.private else "log"
 
@@ -134,7 +161,12 @@ def _stage(params: Params, touched: int, claimed: int | None = None) -> Stage:
 
 
 def _log(params: Params, largest: int) -> Caps:
-    """largest: nodes of the largest client."""
+    """The rule without a promise.
+
+    Args:
+        params: settings.
+        largest: nodes of the largest client.
+    """
     if params.layers > 1:
         note = (
             f"No promise: with two layers every one of a client's rows may change with a node, {largest} at the largest "
