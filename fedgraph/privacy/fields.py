@@ -11,7 +11,7 @@ from typing import Annotated, TypeAlias, get_args, get_type_hints
 
 import numpy as np
 
-from fedgraph.errors import PrivacyError
+from fedgraph.errors import PrivacyError, UnboundedValueError
 
 
 @dataclass(frozen=True)
@@ -63,3 +63,15 @@ def field_checks(kind: type[Checked]) -> dict[str, Check]:
         declared = {f.name: [m for m in get_args(hints[f.name]) if isinstance(m, Check)] for f in dataclasses.fields(kind)}
         _CHECKS[kind] = {name: checks[0] for name, checks in declared.items() if checks}
     return _CHECKS[kind]
+
+
+def require_positive(name: str, value: float) -> None:
+    """``PrivacyError`` unless 0 < value < ∞."""
+    if not (math.isfinite(value) and value > 0):
+        raise PrivacyError(f"{name} must be a finite number > 0, found {value}")
+
+
+def require_finite(value: np.ndarray) -> None:
+    """``UnboundedValueError`` where any entry is NaN or infinite."""
+    if not np.isfinite(value).all():
+        raise UnboundedValueError("the value to release holds NaN or infinity; no bound and so no noise covers it")

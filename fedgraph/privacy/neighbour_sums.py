@@ -99,8 +99,8 @@ import numpy as np
 from scipy.special import digamma
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Count
-from fedgraph.privacy.sensitivity import Bound, require_finite, require_positive
+from fedgraph.privacy.fields import Count, require_finite, require_positive
+from fedgraph.privacy.sensitivity import Bound
 from fedgraph.privacy.shapes import Array
 from fedgraph.privacy.units import Relation, Unit
 

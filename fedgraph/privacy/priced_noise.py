@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import events, neighbour_sums, own_budgets, private_counts
+from fedgraph.privacy import events, neighbour_sums, private_counts
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms import edge_mechanisms, integer_shares, local_bits, noise
@@ -23,6 +23,7 @@ from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
+from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, EdgeRows, L2Ball, Rows, SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Protection, Relation, Unit
 
@@ -103,7 +104,7 @@ def least_change(place: Place, relation: Relation) -> float:
         return neighbour_sums.sensitivity(relation, promised, rows_released=False)
     if isinstance(bound, EdgeRows) and place.per_end:
         return bound.clip / math.sqrt(2)  # an inner edge, both of whose ends are at one client, moves it by the clip
-    if isinstance(bound, own_budgets.OwnedRows):
+    if isinstance(bound, OwnedRows):
         return bound.sensitivity_l2(relation)
     if isinstance(bound, private_counts.MeetingCounts):
         return bound.change(relation)

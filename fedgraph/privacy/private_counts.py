@@ -54,7 +54,8 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.sensitivity import Bound, require_finite
+from fedgraph.privacy.fields import require_finite
+from fedgraph.privacy.sensitivity import Bound
 from fedgraph.privacy.units import Relation, Unit
 
 BINS = 16

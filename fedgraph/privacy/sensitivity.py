@@ -16,20 +16,8 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Checked, Count, Positive
+from fedgraph.privacy.fields import Checked, Count, Positive, require_finite
 from fedgraph.privacy.units import Relation, Unit
-
-
-def require_positive(name: str, value: float) -> None:
-    """``PrivacyError`` unless 0 < value < ∞."""
-    if not (math.isfinite(value) and value > 0):
-        raise PrivacyError(f"{name} must be a finite number > 0, found {value}")
-
-
-def require_finite(value: np.ndarray) -> None:
-    """``UnboundedValueError`` where any entry is NaN or infinite."""
-    if not np.isfinite(value).all():
-        raise UnboundedValueError("the value to release holds NaN or infinity; no bound and so no noise covers it")
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,27 @@ def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
     raise PrivacyError(f"no Gaussian noise found for ε = {epsilon} at δ = {delta}")
 
 
+def calibrate_published(cost: Callable[[float], float], target: float) -> float:
+    """The smallest multiplier (to one part in 10⁴, from above) with cost ≤ target.
+
+    Args:
+        cost: multiplier → the published ε; it must fall.
+        target: ε, > 0.
+
+    Raises:
+        PrivacyError: no multiplier below 10¹² is enough.
+    """
+    low, high = 1e-3, 1e-3
+    while cost(high) > target:
+        low, high = high, high * 2
+        if high > 1e12:
+            raise PrivacyError(f"ε = {target:.6g} cannot be reached by the published formula; raise ε")
+    while high / low > 1 + 1e-4:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if cost(middle) > target else (low, middle)
+    return high
+
+
 def _check_target(epsilon: float) -> None:
     if math.isnan(epsilon) or epsilon <= 0:
         raise PrivacyError(f"a target epsilon must be a number > 0, found {epsilon}")

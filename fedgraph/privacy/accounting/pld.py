@@ -56,8 +56,8 @@ from scipy.special import ndtri
 from fedgraph.errors import UnknownEventError
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import losses, mentions, mixture
+from fedgraph.privacy.accounting.gaussian import gaussian_deltas
 from fedgraph.privacy.accounting.losses import Curve
-from fedgraph.privacy.accounting.mentions import gaussian_deltas
 from fedgraph.privacy.events import FixedSizeGaussian
 from fedgraph.privacy.shapes import Array
 

@@ -32,7 +32,7 @@ from fedgraph.privacy.accounting import rdp
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.claims.claim import Claim
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.privacy.fields import require_positive
 
 # The one calibration of PRIVACY §4 (Cora-ML).
 DELTA, SAMPLED, SOURCES, TOP, STEPS, EPOCHS, BATCH, ROWS = 2e-3, 0.09, 70, 2, 800, 200, 60, 210

@@ -26,7 +26,7 @@ from fedgraph.privacy.accounting.aggregation_noise import NodePipeline
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import Event, Gaussian, Repeated
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.privacy.fields import require_positive
 
 PAPER = "GAP (slides 2022)"
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.claims.claim import Claim
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.privacy.fields import require_positive
 
 PAPER = "GCON"
 

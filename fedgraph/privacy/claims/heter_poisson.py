@@ -19,10 +19,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.aggregation_noise import least_multiplier
+from fedgraph.privacy.accounting.calibrate import calibrate_published
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import MentionedGaussian, Repeated
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.privacy.fields import require_positive
 
 PAPER = "HeterPoisson with SML noise (Xiang et al. 2024)"
 ORDERS = np.linspace(1.0001, 10.0, 100)
@@ -47,7 +47,7 @@ def epsilon(noise_multiplier: float, rate: float, mentions: float, units: int, s
 def rows() -> list[Claim]:
     """PubMed as released (batch 4,096 of 15,774, nine epochs, one neighbour) at ε = 8, and Gaussian noise of that size."""
     units, rate, mentions, steps, delta, claimed = 15774, 4096 / 15774, 1, 34, 1e-5, 8.0
-    sigma = least_multiplier(lambda m: epsilon(m, rate, mentions, units, steps, delta), claimed)
+    sigma = calibrate_published(lambda m: epsilon(m, rate, mentions, units, steps, delta), claimed)
     inputs: dict[str, float | str] = {"n": units, "q": rate, "M": mentions, "T": steps, "sigma / clip": sigma}
     found = []
     for name, heavy, words in (

@@ -21,7 +21,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import Event, Gaussian, MultiBit, Unprotected
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.privacy.fields import require_positive
 
 PAPER = "LDP-GW (Jin & Chen)"
 LPGNN = "LPGNN (Sajadmanesh & Gatica-Perez 2021)"

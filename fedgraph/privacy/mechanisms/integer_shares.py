@@ -28,10 +28,9 @@ import numpy as np
 
 from fedgraph.compiled import compiled, constant, types
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.accounting.gaussian import FRACTION
-from fedgraph.privacy.fields import Positive
+from fedgraph.privacy.accounting.discrete_gaussian import DISCRETE_FRACTION
+from fedgraph.privacy.fields import Positive, require_finite
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import require_finite
 
 LEAST_STD, MOST_STD = 0.5, 2.0**13
 _WORD = 31  # random bits of the first comparison; one more is the sign
@@ -232,7 +231,7 @@ class DiscreteGaussianShare(IntegerShare):
         coins = rng.integers(2**64, size=-(-value.size // 4), dtype=np.uint64).view(np.uint16)[: value.size]
         whole = np.empty(value.size, dtype=np.int64)
         exact = np.ascontiguousarray(value, dtype=np.float64).ravel()
-        _round(exact, FRACTION / self.step, coins, whole)
+        _round(exact, DISCRETE_FRACTION / self.step, coins, whole)
         return whole.reshape(value.shape)
 
     @property

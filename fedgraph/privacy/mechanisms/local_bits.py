@@ -43,9 +43,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Choices, Count, Positive
+from fedgraph.privacy.fields import Choices, Count, Positive, require_finite
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import require_finite
 
 Integers = npt.NDArray[np.int64]
 

@@ -26,9 +26,8 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Checked, Choices, Count, Positive
+from fedgraph.privacy.fields import Checked, Choices, Count, Positive, require_finite
 from fedgraph.privacy.mechanisms.normals import standard_normals
-from fedgraph.privacy.sensitivity import require_finite
 
 LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
 

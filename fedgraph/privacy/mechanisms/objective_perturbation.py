@@ -3,7 +3,7 @@
     F(Θ) = (1/n₁) Σᵢ L(Θ; zᵢ, yᵢ) + (Λ/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁,     Θ, B ∈ R^(d×c)     (GCON, Theorem 1: Θ₀ = 0)
 
 Each column of B has a uniform direction and a norm ~ Gamma(d, 1/β), i.e. a density ∝ e^(−β‖b‖); or, with ``noise_std``, all
-entries of B are independent N(0, σ²) (own proof in ``accounting.gaussian``, constants in ``gaussian_objective``).
+entries of B are independent N(0, σ²) (proof and constants in ``gaussian_objective``).
 
 **Design.** The desk knows bounded values, mechanisms and events. Here the value is the rows zᵢ of the labelled nodes,
 the only part of F that depends on private edges. The mechanism draws B *inside* the door, hands value and B to the
@@ -41,9 +41,9 @@ from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.claims import gcon
 from fedgraph.privacy.events import ApproxDP, Event, PureDP
-from fedgraph.privacy.fields import Count, Positive
+from fedgraph.privacy.fields import Count, Positive, require_finite, require_positive
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import Bound, require_finite, require_positive
+from fedgraph.privacy.sensitivity import Bound
 from fedgraph.privacy.shapes import Array
 
 OUTPUT_SHARE = 1e-3  # of ε and of δ, for the distance to the exact minimiser
