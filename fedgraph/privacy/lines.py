@@ -20,7 +20,16 @@ Spans = tuple[tuple[int, int], ...]  # whole numbers as ranges, ascending, both 
 
 @dataclass(frozen=True)
 class Release:
-    """One release. path: the channel it belongs to (e.g. ``model``, ``embedding``). client, round: who and when."""
+    """One release, as the desk writes it.
+
+    Attributes:
+        cell: the account that it belongs to.
+        path: the channel, for example ``model`` or ``embedding``.
+        client: who released it.
+        round: when.
+        mechanism: what was done, in words.
+        event: what it did, for the accountants.
+    """
 
     cell: str
     path: str
@@ -32,7 +41,17 @@ class Release:
 
 @dataclass(frozen=True)
 class Line:
-    """Each of ``clients`` released on ``path`` ``times`` times in each of ``rounds``, by one mechanism at one price."""
+    """Each of many clients released on one path equally often in each of many rounds, by one mechanism at one price.
+
+    Attributes:
+        cell: the account that it belongs to.
+        path: the channel.
+        clients: who, as ranges.
+        rounds: when, as ranges.
+        times: how often each client did so in each round, ≥ 1.
+        mechanism: what was done, in words.
+        event: what one of the releases did.
+    """
 
     cell: str
     path: str
@@ -53,6 +72,7 @@ class Line:
         return self.times * count_in_spans(self.rounds)
 
     def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: one line of a ledger file."""
         return {
             "kind": "release",
             "cell": self.cell,
@@ -67,7 +87,12 @@ class Line:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Line:
-        """Inverse of ``to_dict``."""
+        """Inverse of ``to_dict``.
+
+        Raises:
+            PrivacyError: ranges that are not in ascending order, or a count that is not that of clients, rounds and times.
+            KeyError: a key is missing.
+        """
         event = from_dict(data["event"])
         clients, rounds = _spans_from(data["clients"]), _spans_from(data["rounds"])
         line = cls(data["cell"], data["path"], clients, rounds, int(data["times"]), data["mechanism"], event)
@@ -105,8 +130,14 @@ def count_in_spans(spans: Spans) -> int:
 def fewest_lines(releases: Iterable[Release | Line]) -> tuple[Line, ...]:
     """The same releases in as few lines as one pass over rounds finds, in the order of their first rounds.
 
-    First, equal releases of the same rounds become one line over clients; then equal lines of several rounds become one.
-    The result depends on what was released only, not on the order in which workers reported it.
+    First, equal releases of the same rounds become one line over clients. Then equal lines of several rounds become one. The
+    result depends on what was released only, not on the order in which workers reported it.
+
+    Args:
+        releases: single ones, and lines that stand for many.
+
+    Returns:
+        Lines that stand for exactly these releases; lines of equal first round keep the order in which they were found.
     """
     counted: dict[tuple[str, str, str, Event, int], Counter[int]] = {}
     lines: list[Line] = []
