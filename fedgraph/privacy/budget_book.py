@@ -44,9 +44,14 @@ ALL = "all"
 class Charge:
     """One line of the book.
 
-    what: the run or model that was charged. dearest: what one person may have paid, one event for each kind of person (people
-    of different clients may pay differently); their own is one of them. people: bool [people of the book]. mark: of a run, so
-    that it is not charged again when it goes on.
+    Attributes:
+        what: the run or model that was charged.
+        protection: unit, relation, viewer and assumptions of its releases.
+        dearest: what one person may have paid, one event for each kind of person (people of different clients may pay
+            differently); a person's own is one of them.
+        people: bool [people of the book], who was charged.
+        written: when, as text.
+        mark: of a run, so that it is not charged again when it goes on; else empty.
     """
 
     what: str
@@ -61,7 +66,10 @@ class Charge:
 class SpentGroup:
     """People with the same charges.
 
-    num_people: how many. charges: places in ``BudgetBook.charges``. epsilon: what each has spent, at the book's δ.
+    Attributes:
+        num_people: how many.
+        charges: places in ``BudgetBook.charges``.
+        epsilon: what each of them has spent, at the book's δ.
     """
 
     num_people: int
@@ -70,7 +78,25 @@ class SpentGroup:
 
 
 class BudgetBook:
-    """The content of a budget file, read and verified. Charging reads it again under a lock."""
+    """The content of a budget file, read and verified. Charging reads it again under a lock.
+
+    Args:
+        path: the file.
+        content: its bytes.
+
+    Attributes:
+        path: the file.
+        unit: what one person's data is.
+        epsilon: the cap of each person.
+        delta: δ of that cap.
+        row: id of a person → place in every mask of people.
+        charges: in the order in which they were written.
+        head: SHA-256 of the last whole line.
+        torn: bytes after the last whole line, which a killed process left.
+
+    Raises:
+        PrivacyError: a line is not as it was written; the error names it.
+    """
 
     def __init__(self, path: Path, content: bytes) -> None:
         self.path = path
@@ -127,7 +153,15 @@ class BudgetBook:
         return tuple(sorted(found, key=lambda group: -group.epsilon))
 
     def epsilon_with(self, dearest: tuple[Event, ...], people: np.ndarray) -> float:
-        """The ε of the dearest of ``people`` if ``dearest`` were charged to them, too."""
+        """The ε of the dearest person if a charge were added.
+
+        Args:
+            dearest: the events of the charge, of which a person pays one.
+            people: bool [people of the book], who would be charged.
+
+        Returns:
+            ε at the book's δ; 0 for no people.
+        """
         held = {tuple(int(k) for k in np.flatnonzero([c.people[row] for c in self.charges])) for row in self._distinct(people)}
         return max((joint_epsilon([*(self.charges[k].dearest for k in own), dearest], self.delta) for own in held), default=0.0)
 
@@ -140,7 +174,14 @@ class BudgetBook:
         return [int(rows[k]) for k in np.unique(table.T, axis=0, return_index=True)[1]]
 
     def left(self, people: np.ndarray) -> float:
-        """The largest ε (at the book's δ) of one Gaussian release that could still be charged to ``people``; 0 for none."""
+        """What could still be charged to all of some people.
+
+        Args:
+            people: bool [people of the book].
+
+        Returns:
+            The largest ε (at the book's δ) of one more Gaussian release, found by 30 halvings from below; 0 for none.
+        """
         low, high = 0.0, self.epsilon
         for _ in range(30):
             middle = (low + high) / 2
@@ -149,7 +190,17 @@ class BudgetBook:
         return low
 
     def people_of(self, ids: Sequence[str] | None) -> np.ndarray:
-        """bool [people]: those with ``ids``; None: all. ``PrivacyError`` for somebody who is not in the book."""
+        """The mask of some people.
+
+        Args:
+            ids: their ids; None: all.
+
+        Returns:
+            bool [people of the book].
+
+        Raises:
+            PrivacyError: somebody is not in the book.
+        """
         if ids is None:
             return np.ones(self.num_people, dtype=bool)
         unknown = [one for one in ids if one not in self.row]
@@ -164,7 +215,11 @@ class BudgetBook:
 
 
 def read(path: Path) -> BudgetBook:
-    """The verified content. ``PrivacyError`` names the first line that is not as it was written."""
+    """The verified content of a budget file.
+
+    Raises:
+        PrivacyError: the file cannot be read, or a line is not as it was written; the error names the first such line.
+    """
     try:
         return BudgetBook(path, path.read_bytes())
     except OSError as error:

@@ -43,7 +43,15 @@ MARGIN = 1 - 1e-6  # of the share, for what rounding the product can add
 
 @dataclass(frozen=True)
 class ShrunkGaussianNoise(Mechanism):
-    """share·value + N(0, std²) per entry, 0 < share ≤ 1. std in data units, > 0."""
+    """share·value + N(0, std²) per entry.
+
+    Attributes:
+        std: of the noise, in data units, finite and > 0.
+        share: w, in (0, 1]. The value is multiplied by a little less (one part in 10⁶), for what rounding the product can add.
+
+    Raises:
+        PrivacyError: a share above 1.
+    """
 
     std: Positive
     share: Positive
@@ -63,10 +71,18 @@ class ShrunkGaussianNoise(Mechanism):
 
 
 def own_share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) -> float:
-    """w of a client that releases ``releases`` and asks for ``epsilon`` at ``delta``: in (0, 1].
+    """w of a client with an ε of its own.
+
+    Args:
+        releases: all that it releases.
+        epsilon: what it asks for, > 0 and finite.
+        delta: of the plan.
+
+    Returns:
+        w in (0, 1]; 1 where the plan keeps that ε already.
 
     Raises:
-        PrivacyError: a release is no Gaussian sum, or no share above 2⁻¹² is small enough.
+        PrivacyError: a release is no Gaussian sum, or no share of 2⁻¹² or more is small enough.
     """
     for release in releases:
         if not isinstance(release.event, NOISED) or not isinstance(release.mechanism, GaussianNoise):
@@ -103,7 +119,20 @@ def _weaker(event: Event, kept: float) -> Event:
 def applied(
     releases: Sequence[PlannedRelease], own: Mapping[int, float], num_clients: int, delta: float
 ) -> tuple[PlannedRelease, ...]:
-    """The plan's releases, where client c of ``own`` keeps ε ≤ own[c]. ``PrivacyError`` as the module says."""
+    """The plan's releases, where some clients keep an ε of their own.
+
+    Args:
+        releases: those of the plan.
+        own: client → the ε that it asks for, > 0 and finite; empty: nothing changes.
+        num_clients: how many clients there are.
+        delta: of the plan.
+
+    Returns:
+        The releases; where somebody asks, one for each client.
+
+    Raises:
+        PrivacyError: a client or an ε that there is not, or as ``own_share``.
+    """
     if not own:
         return tuple(releases)
     shares = {}

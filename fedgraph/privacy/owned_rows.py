@@ -39,9 +39,13 @@ _SLACK = 1e-3  # of D: how far a released sum may be below the largest one
 
 @dataclass(frozen=True)
 class OwnedRows(Bound):
-    """Records [m, columns + k]: ``columns`` numbers, clamped into 0 … 1, then up to k owners (−1: no further one).
+    """Records [m, columns + k]: numbers, then up to k owners (−1: no further one). They become the sums f, float64 [columns].
 
-    limit: D, what one person counts for at most. Enforced by the program above: [columns], float64.
+    Numbers are clamped into 0 … 1, and nobody counts more than ``limit`` times: the program of this module.
+
+    Attributes:
+        limit: D ≥ 1, what one person counts for at most, in each column.
+        columns: d ≥ 1, how many numbers a record has.
     """
 
     limit: Count
@@ -55,14 +59,31 @@ class OwnedRows(Bound):
         return _largest_sums(rows.astype(np.float64), _incidence(owners), self.limit)
 
     def sensitivity_l2(self, relation: Relation) -> float:
-        """Δ₂. ``PrivacyError`` for a relation under which other things change than the records of one owner."""
+        """Δ₂ of the sums, in units of a record's largest number: D·√d, and a little for what the solver leaves open.
+
+        Args:
+            relation: ``node-links`` or ``entity-links``, under which all records of one owner vanish.
+
+        Raises:
+            PrivacyError: another relation, under which other things change.
+        """
         if relation not in (Relation.NODE_LINKS, Relation.ENTITY_LINKS):
             raise PrivacyError(f"records of one owner are bounded, found {relation.value}")
         return self.limit * (1 + 2 * _SLACK) * math.sqrt(self.columns)
 
 
 def _incidence(owners: np.ndarray) -> sp.csr_array:
-    """CSR [people, m] of zeros and ones. owners: int64 [m, k], −1 where there is no further one."""
+    """Who owns which record.
+
+    Args:
+        owners: int64 [m, k], −1 where there is no further one.
+
+    Returns:
+        CSR [people, m] of zeros and ones.
+
+    Raises:
+        UnboundedValueError: a record without an owner, or with one owner twice.
+    """
     if len(owners) and (owners.max(axis=1) < 0).any():
         raise UnboundedValueError("a record has no owner: nothing bounds how often it counts")
     records = np.repeat(np.arange(len(owners)), owners.shape[1])

@@ -34,8 +34,11 @@ ROUNDING = 1e-9  # of a standard deviation or an ε
 class Place:
     """Where a mechanism stands.
 
-    bound: of the value that it is given. protection: unit, relation and promises of the price. hiding: how many clients' noise
-    is in what the viewer sees, at least, without those that tell the viewer theirs. per_end: events price one end of an edge.
+    Attributes:
+        bound: of the value that it is given.
+        protection: unit, relation and promises of the price.
+        hiding: how many clients' noise is in what the viewer sees, at least, without those that tell the viewer theirs.
+        per_end: whether events price one end of an edge.
     """
 
     bound: Bound
@@ -48,7 +51,7 @@ Rule: TypeAlias = Callable[..., bool]  # (mechanism, event, place) → whether t
 
 
 def require(release: PlannedRelease, place: Place) -> None:
-    """``PrivacyError`` where ``release`` is priced for noise that its mechanism does not add.
+    """Refuses a release that is priced for noise that its mechanism does not add.
 
     Args:
         release: what a plan declares.
@@ -94,7 +97,18 @@ def _rule_of(mechanism: Mechanism, event: Event) -> Rule:
 
 
 def least_change(place: Place, relation: Relation) -> float:
-    """The least Δ₂ that the bounded value can have under ``relation``: some unit moves it by as much."""
+    """The least Δ₂ that the bounded value can have: some unit moves it by as much.
+
+    Args:
+        place: the bound, and the promises that go with it.
+        relation: which two inputs are neighbours.
+
+    Returns:
+        Δ₂ in data units.
+
+    Raises:
+        PrivacyError: the bound has no such number under ``relation``.
+    """
     bound, promised = place.bound, place.protection.promised_degree
     if isinstance(bound, neighbour_sums.NeighbourSums):
         if relation is Relation.EDGE_UNDIRECTED and place.per_end:
