@@ -25,16 +25,27 @@ from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, 
 
 @dataclass(frozen=True)
 class EdgeNoise:
-    """std: per entry of one hop, in data units. published: what the paper's formula says of it."""
+    """Noise of aggregations at edge level.
+
+    Attributes:
+        std: standard deviation per entry of one hop, in data units.
+        published: the ε that the paper's formula gives for it.
+    """
 
     std: float
     published: float
 
 
 def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, reading: str, formula: str) -> EdgeNoise:
-    """Noise of ``hops`` ≥ 1 released aggregations.
+    """Noise of released aggregations, so that all hops together cost at most ε.
 
-    sensitivity: the true Δ₂ of one hop. reading: ``published`` (Δ = 1) or ``provable``. formula: ``slides`` or ``code``.
+    Args:
+        hops: K ≥ 1.
+        sensitivity: the true Δ₂ of one hop, in data units; read by the provable reading alone.
+        epsilon: ε > 0, finite.
+        delta: δ in (0, 1).
+        reading: ``published`` (Δ = 1), else provable.
+        formula: ``slides``, or ``code`` (the exact Gaussian).
 
     >>> claimed = edge_level(2, 2**0.5, 1.0, 1e-7, "published", "code").std
     >>> round(edge_level(2, 2**0.5, 1.0, 1e-7, "provable", "code").std / claimed, 9)
@@ -52,7 +63,14 @@ def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, read
 
 @dataclass(frozen=True)
 class NodePipeline:
-    """T noisy gradient sums at Poisson rate q and K hops. replaced: both worlds hold a row for the node."""
+    """T noisy gradient sums and K hops.
+
+    Attributes:
+        steps: T.
+        sampling_rate: q of the Poisson batches.
+        hops: K ≥ 0.
+        replaced: whether both worlds hold a row for the node.
+    """
 
     steps: int
     sampling_rate: float
@@ -64,14 +82,25 @@ class NodePipeline:
         return PoissonGaussian(multiplier, self.sampling_rate, touched_rows=1, replaced=self.replaced)
 
     def event(self, gradient_multiplier: float, hop_multiplier: float) -> Event:
-        """Everything."""
+        """Everything that the pipeline releases.
+
+        Args:
+            gradient_multiplier: std / clip of a gradient sum.
+            hop_multiplier: std / Δ₂ of a hop.
+        """
         gradients = Repeated(self.gradient_event(gradient_multiplier), self.steps)
         return Composed((gradients, Repeated(Gaussian(hop_multiplier), self.hops)))
 
 
 @dataclass(frozen=True)
 class NodeNoise:
-    """gradient: std / clip. hop: std / Δ₂. published: what the slides' formula says of them."""
+    """Noise of a pipeline at node level.
+
+    Attributes:
+        gradient: std / clip.
+        hop: std / Δ₂.
+        published: the ε that the slides' formula gives for them.
+    """
 
     gradient: float
     hop: float
@@ -81,10 +110,19 @@ class NodeNoise:
 def node_level(
     pipeline: NodePipeline, hop_share: float, epsilon: float, delta: float, reading: str, published_ratio: float
 ) -> NodeNoise:
-    """Noise multipliers of ``pipeline``.
+    """Noise multipliers with which a pipeline costs at most ε.
 
-    hop_share: what share of the squared loss the hops take (provable reading). published_ratio: σ_g / σ_h where one
-    standard deviation serves both stages, as published: √D / C.
+    Args:
+        pipeline: what is released.
+        hop_share: the share of the squared loss that the hops take, in (0, 1); read by the provable reading alone, and where
+            there are hops.
+        epsilon: ε > 0, finite.
+        delta: δ in (0, 1).
+        reading: ``published``, else provable.
+        published_ratio: σ_g / σ_h where one standard deviation serves both stages, as published: √D / C.
+
+    Raises:
+        PrivacyError: ε or δ out of range, or no noise is enough.
     """
     if reading == "published":
         hop = calibrate.calibrate_published(lambda m: claimed(pipeline, m * published_ratio, m, delta), epsilon)
@@ -99,7 +137,14 @@ def node_level(
 
 
 def claimed(pipeline: NodePipeline, gradient: float, hop: float, delta: float) -> float:
-    """The published ε of ``pipeline``: gradient, hop as in ``NodeNoise``."""
+    """The published ε of a pipeline, at the best whole order from 2 to 256.
+
+    Args:
+        pipeline: what is released; its relation is not read.
+        gradient: std / clip.
+        hop: std / Δ₂.
+        delta: δ in (0, 1).
+    """
     orders = np.arange(2.0, 257.0)
     training = pipeline.steps * rdp.poisson_one_row(gradient, pipeline.sampling_rate, orders)
     return float(np.min(training + pipeline.hops * orders / (2 * hop**2) + math.log(1 / delta) / (orders - 1)))

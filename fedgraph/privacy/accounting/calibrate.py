@@ -39,9 +39,18 @@ _MARGIN = 3e-9  # more than the rounding of ``gaussian.epsilon``, so that adding
 
 
 def noise_multiplier(make_event: Callable[[float], Event], epsilon: float, delta: float) -> float:
-    """The smallest noise multiplier (to ``_TOLERANCE``) whose event costs at most ``epsilon`` at ``delta``.
+    """The smallest noise multiplier (to one part in 10⁴) with which releases cost at most a target.
 
-    make_event: multiplier → everything that will be released; its price must fall as the multiplier grows.
+    Args:
+        make_event: multiplier → everything that will be released; its price must fall as the multiplier grows.
+        epsilon: the target, > 0 and finite.
+        delta: δ in [0, 1).
+
+    Returns:
+        A multiplier whose price was computed and is at most the target.
+
+    Raises:
+        PrivacyError: a target that is not finite and > 0, or one that no multiplier reaches.
 
     >>> from fedgraph.privacy.events import Gaussian, Repeated
     >>> found = noise_multiplier(lambda m: Repeated(Gaussian(m), 100), 1.0, 1e-5)
@@ -70,9 +79,17 @@ def noise_multiplier(make_event: Callable[[float], Event], epsilon: float, delta
 
 @lru_cache(maxsize=4096)
 def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
-    """Multiplier σ such that ``count`` Gaussian releases cost at most ``epsilon``: σ = √count / μ(ε, δ).
+    """The noise multiplier with which Gaussian releases cost at most a target: σ = √count / μ(ε, δ). It is remembered.
 
-    Aims 3e-9 (relative) below the target; 0 < delta < 1.
+    Aims 3e-9 (relative) below the target.
+
+    Args:
+        count: how many releases, ≥ 1.
+        epsilon: the target, > 0 and finite.
+        delta: δ in (0, 1).
+
+    Raises:
+        PrivacyError: a number out of its range.
 
     >>> round(gaussian_multiplier(1, 1.0, 1e-5), 4)
     3.7306

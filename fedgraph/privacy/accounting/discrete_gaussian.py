@@ -34,9 +34,15 @@ DISCRETE_FRACTION = 2.0**16  # values are first rounded to this part of a step, 
 
 
 def discrete_rounded_norm(norm: float, dimension: int, failure: float) -> float:
-    """The L2 norm, in steps, that a rounded difference exceeds with chance at most ``failure``.
+    """The L2 norm, in steps, that a rounded difference exceeds with a small chance only.
 
-    norm: R, of the difference before rounding, in steps. dimension: d. failure: β in (0, 1).
+    Args:
+        norm: R ≥ 0, of the difference before rounding, in steps, finite.
+        dimension: d ≥ 0, how many entries.
+        failure: β in (0, 1), that chance.
+
+    Raises:
+        PrivacyError: a number out of its range.
 
     >>> round(discrete_rounded_norm(1000.0, 10_000, 1e-12), 2)
     1005.14
@@ -75,7 +81,18 @@ def discrete_gaussian_rho(norm: float, std: float, shares: int, dimension: int) 
 
 
 def discrete_gaussian_event(norm: float, std: float, shares: int, dimension: int, failure: float) -> Event:
-    """What one such sum costs. norm: R, of the difference before rounding, in steps."""
+    """What one such sum costs.
+
+    Args:
+        norm: R, of the difference before rounding, in steps.
+        std: parameter σ of one share, in steps, > 0.
+        shares: honest clients, ≥ 1.
+        dimension: entries; 0: nothing is released.
+        failure: β in (0, 1), which adds to δ.
+
+    Raises:
+        PrivacyError: a number out of its range.
+    """
     if not dimension:
         return Composed(())
     rounded = discrete_rounded_norm(norm, dimension, failure)

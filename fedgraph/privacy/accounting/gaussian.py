@@ -25,7 +25,11 @@ from fedgraph.privacy.shapes import Array
 def log_delta(epsilon: float, mu: float) -> float:
     """log δ(ε) of the μ-Gaussian mechanism; −∞ when δ underflows even as a logarithm.
 
-    ε ≥ 0, μ > 0 finite. Uses log Φ(a) + log(1 − e^x), x = ε + log Φ(b) − log Φ(a) ≤ 0.
+    Computed as log Φ(a) + log(1 − e^x), x = ε + log Φ(b) − log Φ(a) ≤ 0, with a, b = ±μ/2 − ε/μ.
+
+    Args:
+        epsilon: ε ≥ 0.
+        mu: μ > 0, finite.
     """
     a = mu / 2 - epsilon / mu
     b = -mu / 2 - epsilon / mu
@@ -37,7 +41,12 @@ def log_delta(epsilon: float, mu: float) -> float:
 
 
 def gaussian_deltas(e: Array, mu: float) -> Array:
-    """δ(e) of the μ-Gaussian mechanism at many e of either sign."""
+    """δ(e) of the μ-Gaussian mechanism at many e.
+
+    Args:
+        e: any shape, of either sign.
+        mu: μ > 0, or an array of them that broadcasts with ``e``.
+    """
     log_above = log_ndtr(mu / 2 - e / mu)
     ratio = np.minimum(e + log_ndtr(-mu / 2 - e / mu) - log_above, 0.0)
     return np.asarray(np.exp(log_above) * -np.expm1(ratio))
@@ -76,7 +85,12 @@ def epsilon(mu: float, delta: float) -> float:
 
 
 def total_mu(noise_multipliers: np.ndarray, counts: np.ndarray) -> float:
-    """√Σ countᵢ / multiplierᵢ²; a zero multiplier gives ∞, an infinite one contributes 0."""
+    """μ of Gaussian releases together: √Σ countᵢ / multiplierᵢ².
+
+    Args:
+        noise_multipliers: [kinds], s/Δ₂ of each kind of release; 0 gives ∞, and ∞ adds nothing.
+        counts: [kinds], how often each is made.
+    """
     with np.errstate(divide="ignore"):
         return float(np.sqrt(np.sum(counts / np.square(noise_multipliers))))
 
@@ -84,13 +98,22 @@ def total_mu(noise_multipliers: np.ndarray, counts: np.ndarray) -> float:
 def moments_epsilon(mu: float, delta: float) -> float:
     """ε as papers publish it: μ²/2 + μ√(2 ln 1/δ), the closed form of the moments accountant.
 
-    min over α of αμ²/2 + ln(1/δ)/(α − 1) (Mironov 2017, Propositions 3 and 7; with μ = √K/σ this is GAP's
-    formula). An upper bound on ``epsilon(mu, delta)``.
+    It is min over α of αμ²/2 + ln(1/δ)/(α − 1) (Mironov 2017, Propositions 3 and 7); with μ = √K/σ this is GAP's formula. An
+    upper bound on ``epsilon(mu, delta)``.
+
+    Args:
+        mu: μ ≥ 0.
+        delta: δ in (0, 1).
     """
     return mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta))
 
 
 def moments_mu(target: float, delta: float) -> float:
-    """The largest μ with ``moments_epsilon(μ, δ) ≤ target``: √(s² + 2ε) − s with s = √(2 ln 1/δ), rounded down."""
+    """The largest μ with ``moments_epsilon(μ, δ) ≤ target``: √(s² + 2ε) − s with s = √(2 ln 1/δ), rounded down.
+
+    Args:
+        target: ε ≥ 0.
+        delta: δ in (0, 1).
+    """
     s = math.sqrt(2 * math.log(1 / delta))
     return 2 * target / (math.sqrt(s * s + 2 * target) + s) * (1 - 1e-12)

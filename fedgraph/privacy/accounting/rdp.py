@@ -62,7 +62,18 @@ _LONGEST_SERIES = 256
 
 
 def epsilon(leaves: Sequence[tuple[Event, int]], delta: float) -> tuple[float, float]:
-    """(ε at ``delta``, the order that gives it). ``UnknownEventError`` for an event without an RDP bound."""
+    """ε of all releases together, and the order that gives it.
+
+    Args:
+        leaves: of ``accountant.normalised``.
+        delta: δ in [0, 1); 0: (∞, ∞).
+
+    Returns:
+        (ε, α)
+
+    Raises:
+        UnknownEventError: an event without an RDP bound.
+    """
     total = np.zeros_like(ORDERS)
     for event, count in leaves:
         total = total + count * _per_release(event)
@@ -105,9 +116,17 @@ def _per_release(event: Event) -> Array:
 def poisson_one_row(noise_multiplier: float, sampling_rate: float, orders: Array) -> Array:
     """RDP of the Poisson-sampled Gaussian, zero-out, one row; ∞ above order 256.
 
-    dp_accounting's exact moments at whole orders; between them (α − 1)·RDP(α) is convex in α, so the chord
-    is an upper bound (Wang, Balle & Kasiviswanathan 2019, Corollary 10). The library's own series for
-    fractional orders does not always converge and then only logs it.
+    dp_accounting's exact moments at whole orders. Between them (α − 1)·RDP(α) is convex in α, so the chord is an upper bound
+    (Wang, Balle & Kasiviswanathan 2019, Corollary 10). The library's own series for fractional orders does not always converge,
+    and then only logs it.
+
+    Args:
+        noise_multiplier: std / clip, > 0.
+        sampling_rate: q in (0, 1].
+        orders: α > 1, float64.
+
+    Returns:
+        float64, one number for each order.
     """
     largest = min(_LONGEST_SERIES, max(2, math.ceil(orders.max())))
     moments = _poisson_moments(noise_multiplier, sampling_rate, largest)
