@@ -29,7 +29,19 @@ ORDERS = np.linspace(1.0001, 10.0, 100)
 
 
 def epsilon(noise_multiplier: float, rate: float, mentions: float, units: int, steps: int, delta: float) -> float:
-    """The published ε. noise_multiplier: std / clip of one row. mentions: M. units: n."""
+    """The published ε.
+
+    Args:
+        noise_multiplier: std / clip of one row, > 0.
+        rate: q in (0, 1].
+        mentions: M, of each row on average.
+        units: n, how many there are.
+        steps: T.
+        delta: δ in (0, 1).
+
+    Raises:
+        PrivacyError: the multiplier is not finite and > 0.
+    """
     from scipy.stats import binom  # its import takes half a second
 
     require_positive("noise_multiplier", noise_multiplier)

@@ -51,7 +51,15 @@ PAPER = "SAGE-NDP (Daigavane et al. 2021)"
 
 
 def affected_subgraphs(degree: int, layers: int) -> int:
-    """1 + K + … + K^layers."""
+    """As published: 1 + K + … + K^layers subgraphs that hold one node.
+
+    Args:
+        degree: K ≥ 1.
+        layers: ≥ 1.
+
+    Raises:
+        PrivacyError: a number below 1.
+    """
     if degree < 1 or layers < 1:
         require_positive("degree and layers", 0.0)
     return sum(degree**i for i in range(layers + 1))
@@ -60,9 +68,19 @@ def affected_subgraphs(degree: int, layers: int) -> int:
 def node_epsilon(
     noise_multiplier: float, batch_size: int, num_rows: int, touched: int, steps: int, delta: float, replacement: bool = False
 ) -> float:
-    """The published Rényi formula; ``replacement`` True: batches as the released code draws them.
+    """The published Rényi formula, converted by ε = RDP + ln(1/δ)/(α − 1), as published.
 
-    Converted by ε = RDP + ln(1/δ)/(α − 1), as published.
+    Args:
+        noise_multiplier: σ = std / C, > 0.
+        batch_size: B.
+        num_rows: N subgraphs.
+        touched: k of them hold one node.
+        steps: T.
+        delta: δ in (0, 1).
+        replacement: True: batches as the released code draws them, with replacement.
+
+    Raises:
+        PrivacyError: σ is not finite and > 0.
     """
     from scipy.stats import binom, hypergeom  # their import takes half a second
 
@@ -82,9 +100,18 @@ def node_epsilon(
 
 @dataclass(frozen=True)
 class SageStage:
-    """T steps at rate q; a node touches at most ``touched`` rows. fixed: batches without replacement. replaced: relation.
+    """Steps of node-level SAGE at a client.
 
-    claimed: k as published, where it is another number.
+    Attributes:
+        steps: T ≥ 1.
+        rate: q in (0, 1].
+        touched: k ≥ 1, rows that a node touches at most.
+        fixed: batches of fixed size without replacement, else Poisson ones.
+        replaced: whether a node is replaced, not zeroed.
+        claimed: k as published, where it is another number.
+
+    Raises:
+        PrivacyError: a number out of its range.
     """
 
     steps: int
@@ -124,7 +151,14 @@ def touched_sage_rows(degree: int, layers: int) -> int:
 
 
 def published_sage_epsilon(stage: SageStage, multiplier: float, sizes: Sequence[int], delta: float) -> float:
-    """The paper's ε, for the client where it is largest."""
+    """The paper's ε, for the client where it is largest.
+
+    Args:
+        stage: steps, rate and touched rows.
+        multiplier: σ = std / C.
+        sizes: rows of each client, ≥ 1.
+        delta: δ in (0, 1).
+    """
     return max(
         node_epsilon(multiplier, stage.batch_size(n), n, min(stage.claimed or stage.touched, n), stage.steps, delta)
         for n in set(sizes)
@@ -132,12 +166,13 @@ def published_sage_epsilon(stage: SageStage, multiplier: float, sizes: Sequence[
 
 
 def sage_noise_multiplier(stage: SageStage, sizes: Sequence[int], epsilon: float, delta: float, reading: str) -> float:
-    """σ such that no client of ``sizes`` rows pays more than ``epsilon`` at ``delta``.
+    """σ such that no client pays more than ε.
 
     Args:
         stage: steps, rate and touched rows.
         sizes: rows of each client, ≥ 1.
-        epsilon, delta: of the guarantee.
+        epsilon: ε of the guarantee, > 0.
+        delta: δ of the guarantee, in (0, 1).
         reading: ``published`` (the paper's formula), else the accountants'.
 
     Raises:

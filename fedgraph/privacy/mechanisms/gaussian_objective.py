@@ -66,9 +66,18 @@ _ORDERS = 1 + np.geomspace(1e-3, 1e6, 2000)
 def objective_delta(
     epsilon: float, std: float, change: float, classes: int, log_determinant: float, missed: float = 0.0
 ) -> float:
-    """δ at ``epsilon``, the best order taken.
+    """δ at a given ε, the best order taken.
 
-    std: σ of b per entry. change: W. classes: c. log_determinant: ε_Λ. missed: δ_θ.
+    Args:
+        epsilon: ε ≥ 0.
+        std: σ of b per entry, > 0; ∞ is allowed.
+        change: W ≥ 0.
+        classes: c ≥ 1.
+        log_determinant: ε_Λ ≥ 0.
+        missed: δ_θ ≥ 0.
+
+    Raises:
+        PrivacyError: a number out of its range.
 
     >>> objective_delta(1.0, 20.0, 1.0, 7, 0.1) < 1e-3 < objective_delta(1.0, 5.0, 1.0, 7, 0.1)
     True
@@ -91,7 +100,19 @@ def objective_delta(
 def objective_noise_std(
     epsilon: float, target: float, change: float, classes: int, log_determinant: float, missed: float = 0.0
 ) -> float:
-    """The smallest σ (to one part in 10⁶, from above) with δ ≤ ``target``."""
+    """The smallest σ (to one part in 10⁶, from above) that keeps (ε, δ).
+
+    Args:
+        epsilon: ε, above ε_Λ.
+        target: δ, above δ_θ.
+        change: W > 0.
+        classes: c ≥ 1.
+        log_determinant: ε_Λ ≥ 0.
+        missed: δ_θ ≥ 0.
+
+    Raises:
+        PrivacyError: no noise is enough, because ε_Λ or δ_θ alone take all.
+    """
     if missed >= target or log_determinant >= epsilon:
         raise PrivacyError(f"no noise gives ε = {epsilon}: ε_Λ = {log_determinant}, δ_θ = {missed} of δ = {target} are spent")
 
@@ -139,9 +160,15 @@ class Situation(gcon.Situation):
 
 @dataclass(frozen=True)
 class Calibrated:
-    """noise_std: σ, of B. regulariser: Λ + Λ′. output_std: noise on the minimiser. c_theta, log_determinant: c_θ, ε_Λ.
+    """All constants of one release.
 
-    event: what the release costs; with ``per_end``, what one end of an edge costs.
+    Attributes:
+        noise_std: σ, of B.
+        regulariser: Λ + Λ′.
+        output_std: of the noise on the minimiser.
+        c_theta: c_θ.
+        log_determinant: ε_Λ.
+        event: what the release costs; with ``per_end``, what one end of an edge costs.
     """
 
     noise_std: float
@@ -160,7 +187,16 @@ def least_regulariser(given: Situation) -> float:
 
 
 def calibrated(given: Situation, regulariser: float, gradient_norm: float) -> Calibrated:
-    """All constants of one release that costs at most (ε, δ); with ``per_end``, (ε/2, δ/2) for each end."""
+    """All constants of one release that costs at most (ε, δ); with ``per_end``, (ε/2, δ/2) for each end.
+
+    Args:
+        given: what has to be hidden, and what it may cost.
+        regulariser: Λ, above ``least_regulariser``.
+        gradient_norm: g, that a minimiser is accepted with.
+
+    Raises:
+        PrivacyError: Λ is not above its bound, which the text names.
+    """
     if not given.sensitivity:
         return Calibrated(0.0, regulariser, 0.0, math.inf, 0.0, PureDP(0.0))
     needed = least_regulariser(given)
