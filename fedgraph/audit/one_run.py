@@ -52,7 +52,16 @@ _GRID = 1 / 32  # ε steps of the search, refined by bisection
 
 @dataclass(frozen=True)
 class Count:
-    """coins: m, tossed. guesses: r, made. right: v of them."""
+    """What was guessed, and how much of it was right.
+
+    Attributes:
+        coins: m, tossed.
+        guesses: r, made.
+        right: v of them.
+
+    Raises:
+        PrivacyError: not 0 ≤ v ≤ r ≤ m.
+    """
 
     coins: int
     guesses: int
@@ -68,12 +77,29 @@ class Count:
 
 
 def p_value(found: Count, epsilon: float, delta: float) -> float:
-    """How likely at most so many right guesses are where (ε, δ)-DP holds: the right-hand side of (*), at most 1."""
+    """How likely at least so many right guesses are, at most, where (ε, δ)-DP holds: the right-hand side of (*), at most 1.
+
+    Args:
+        found: coins, guesses and right guesses.
+        epsilon: ε ≥ 0.
+        delta: δ in [0, 1).
+
+    Raises:
+        PrivacyError: δ is out of its range.
+    """
     return float(_p_values(found, np.array([epsilon]), _checked_delta(delta))[0])
 
 
 def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
-    """The largest ε that ``found`` refutes: with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
+    """The largest ε that is refuted: with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
+
+    Args:
+        found: coins, guesses and right guesses.
+        delta: δ in [0, 1).
+        alpha: in (0, 1).
+
+    Raises:
+        PrivacyError: a number out of its range.
 
     >>> round(epsilon_lower(Count(1000, 1000, 800), 0.0), 3)
     1.254
@@ -96,11 +122,17 @@ def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
 
 
 def count(scores: np.ndarray, coins: np.ndarray, share: float, centred: bool = False) -> Count:
-    """Guess version 1 for the highest scores and version 0 for the lowest, a ``share`` of all in equal parts, and count.
+    """Guesses version 1 for the highest scores and version 0 for the lowest, in equal parts, and counts. Ties are broken by
+    position.
 
-    centred: scores are log-likelihood ratios, or like them around 0; the largest are guessed instead, each by its sign.
-    scores: float [m], any function of what the viewer sees and of anything that does not depend on the coins. coins: bool [m].
-    Ties are broken by position.
+    Args:
+        scores: float [m], any function of what the viewer sees and of anything that does not depend on the coins.
+        coins: bool [m].
+        share: of all coins, which is guessed; in (0, 1]; two coins at least, where there are two.
+        centred: scores are log-likelihood ratios, or like them around 0; the largest are guessed instead, each by its sign.
+
+    Raises:
+        PrivacyError: a NaN score, or not one score per coin.
     """
     if np.isnan(scores).any() or scores.shape != coins.shape:
         raise PrivacyError("an attack needs one score per coin, a number or ±∞")
@@ -126,7 +158,11 @@ def _p_values(found: Count, epsilons: np.ndarray, delta: float) -> np.ndarray:
 
 
 def checked_alpha(alpha: float) -> float:
-    """Itself; ``PrivacyError`` unless it is an error probability, 0 < alpha < 1."""
+    """``alpha`` itself.
+
+    Raises:
+        PrivacyError: it is no error probability, 0 < alpha < 1.
+    """
     if not 0 < alpha < 1:
         raise PrivacyError(f"an error probability alpha lies in (0, 1), found {alpha}")
     return alpha

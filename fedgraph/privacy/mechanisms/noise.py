@@ -50,7 +50,11 @@ def _require_resolved(value: np.ndarray, scale: float) -> None:
 
 @dataclass(frozen=True)
 class Mechanism(Checked):
-    """Base of all mechanisms; abstract. phrase: for the ledger and the report, with names of fields in braces."""
+    """Base of all mechanisms; abstract.
+
+    Attributes:
+        phrase: for the ledger and the report, with names of fields in braces.
+    """
 
     phrase: ClassVar[str] = ""
 
@@ -68,7 +72,10 @@ class Mechanism(Checked):
         raise PrivacyError(f"{type(self).__name__} does not say what it does")
 
     def of_many(self, shares: int) -> Mechanism:
-        """What turns the sum of ``shares`` bounded values into a draw with the law of the sum of their noisy values.
+        """What turns the sum of several bounded values into a draw with the law of the sum of their noisy values.
+
+        Args:
+            shares: how many values, ≥ 1.
 
         Raises:
             PrivacyError: that sum is no single draw of a known law.
@@ -85,7 +92,11 @@ class Mechanism(Checked):
 
 @dataclass(frozen=True)
 class GaussianNoise(Mechanism):
-    """value + N(0, std²) per entry, drawn in the value's own precision. std in data units, > 0."""
+    """value + N(0, std²) per entry, drawn in the value's own precision.
+
+    Attributes:
+        std: in data units, finite and > 0.
+    """
 
     std: Positive
     phrase: ClassVar[str] = "Gaussian noise of standard deviation {std:.6g}"
@@ -108,9 +119,12 @@ class GaussianNoise(Mechanism):
 
 @dataclass(frozen=True)
 class SymmetricLaplaceNoise(Mechanism):
-    """value + √W N(0, std²) per entry, one secret W ~ Exp(1) for all: symmetric multivariate Laplace. std in data units, > 0.
+    """value + √W N(0, std²) per entry, one secret W ~ Exp(1) for all: symmetric multivariate Laplace.
 
     Smaller draws of W are as little noise as they are; that most noise spans several steps of the value is all that is checked.
+
+    Attributes:
+        std: in data units, finite and > 0.
     """
 
     std: Positive
@@ -125,7 +139,11 @@ class SymmetricLaplaceNoise(Mechanism):
 
 @dataclass(frozen=True)
 class LaplaceNoise(Mechanism):
-    """value + Laplace(scale) per entry. scale in data units, > 0."""
+    """value + Laplace(scale) per entry.
+
+    Attributes:
+        scale: in data units, finite and > 0.
+    """
 
     scale: Positive
     phrase: ClassVar[str] = "Laplace noise of scale {scale:.6g}"
@@ -138,10 +156,14 @@ class LaplaceNoise(Mechanism):
 
 @dataclass(frozen=True)
 class GumbelTopK(Mechanism):
-    """Indices of the ``k`` largest of value + Gumbel(scale), per row of a [rows, candidates] value.
+    """Indices of the largest of value + Gumbel(scale), per row of a [rows, candidates] value: int64 [rows, k], best first.
 
-    The candidate set must be fixed and public (Durfee & Rogers 2019, one-shot form). Returns int64
-    [rows, k]. With scale 2Δ/ε₀ each pick is ε₀-bounded-range.
+    **Guarantee.** With scale 2Δ/ε₀ each pick is ε₀-bounded-range, where the candidate set is fixed and public (Durfee & Rogers
+    2019, one-shot form).
+
+    Attributes:
+        k: how many, ≥ 1.
+        scale: in data units, finite and > 0.
     """
 
     k: Count
@@ -161,7 +183,12 @@ class GumbelTopK(Mechanism):
 
 @dataclass(frozen=True)
 class KaryResponse(Mechanism):
-    """Integers in 0 … num_values−1, each kept with probability e^ε/(e^ε + num_values − 1), else uniform among the others."""
+    """Integers, each kept with probability e^ε/(e^ε + num_values − 1), else uniform among the others.
+
+    Attributes:
+        epsilon: ε, finite and > 0.
+        num_values: how many values there are, ≥ 2; they are 0 … num_values − 1.
+    """
 
     epsilon: Positive
     num_values: Choices
@@ -179,11 +206,22 @@ class KaryResponse(Mechanism):
 class MultiBitEncoder(Mechanism):
     """The multi-bit encoder (Jin & Chen, Algorithm 1; Sajadmanesh & Gatica-Perez 2021, LPGNN).
 
-    A value in [low, high]^(n×h) becomes a matrix of −1, 0, +1: ``per_row`` entries of each row (or, with
-    ``in_total``, that many of the whole matrix) are chosen by data-independent coins, and each sends one
-    bit: P(+1) = 1/(e^a + 1) + (x − low)/(high − low) · (e^a − 1)/(e^a + 1), a = epsilon_per_bit.
+    A value in [low, high]^(n×h) becomes a matrix of −1, 0, +1. Some entries of each row, or of the whole matrix, are chosen by
+    data-independent coins, and each of them sends one bit:
 
-    Guarantee: the likelihood ratio of one bit is at most e^a; of a unit whose m bits are sent, e^(m·a).
+        P(+1) = 1/(e^a + 1) + (x − low)/(high − low) · (e^a − 1)/(e^a + 1),      a = epsilon_per_bit
+
+    **Guarantee.** The likelihood ratio of one bit is at most e^a; of a unit whose m bits are sent, e^(m·a).
+
+    Attributes:
+        epsilon_per_bit: a, finite and > 0.
+        num_sampled: m ≥ 1, chosen entries; all where there are fewer.
+        in_total: of the whole matrix; else of each row.
+        low: the least entry; smaller ones are clamped.
+        high: the largest entry, above ``low``; larger ones are clamped.
+
+    Raises:
+        PrivacyError: a number out of its range.
     """
 
     epsilon_per_bit: Positive
@@ -219,8 +257,12 @@ class MultiBitEncoder(Mechanism):
     def rectify(self, encoded: np.ndarray) -> np.ndarray:
         """The unbiased estimate of the value (post-processing).
 
-        x' = (N(high − low) / (2m)) · (e^a + 1)/(e^a − 1) · x* + (high + low)/2 with N entries of which m
-        were chosen (per row: N = h; in total: N = n·h).
+            x' = (N(high − low) / (2m)) · (e^a + 1)/(e^a − 1) · x* + (high + low)/2
+
+        N is the number of entries of which m were chosen (per row: N = h; in total: N = n·h).
+
+        Args:
+            encoded: x* [n, h], what ``apply`` made.
         """
         available = encoded.size if self.in_total else encoded.shape[1]
         m = min(self.num_sampled, available)
@@ -235,7 +277,11 @@ class MultiBitEncoder(Mechanism):
 
 @dataclass(frozen=True)
 class Disclose(Mechanism):
-    """The value itself, in clear. Its event is ``Unprotected``: ε = ∞."""
+    """The value itself, in clear. Its event is ``Unprotected``: ε = ∞.
+
+    Attributes:
+        reason: why, for reports.
+    """
 
     reason: str
     phrase: ClassVar[str] = "sent in clear: {reason}"
