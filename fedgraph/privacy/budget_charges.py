@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import budget_book
-from fedgraph.privacy.budget_book import ALL, FORMAT, BudgetBook, checked_cap
+from fedgraph.privacy.budget_book import ALL, FORMAT, BudgetBook, checked_cap, read
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Unprotected, to_dict
 from fedgraph.privacy.ledger import Account
@@ -53,7 +52,7 @@ def create(path: Path, unit: Unit, epsilon: float, delta: float, people: Sequenc
             _append(file.fileno(), head, "")
     except FileExistsError:
         raise PrivacyError(f"{path}: exists already; a budget is never replaced. Choose another file") from None
-    return budget_book.read(path)
+    return read(path)
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ def charge(path: Path, what: str, rows: Sequence[Candidate], ids: Sequence[str] 
             "mark": mark,
         }
         _append(descriptor, said, book.head)
-    return budget_book.read(path)
+    return read(path)
 
 
 def still_fitting(book: BudgetBook, rows: Sequence[Candidate], ids: Sequence[str] | None) -> str:
