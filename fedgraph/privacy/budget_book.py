@@ -144,8 +144,7 @@ class BudgetBook:
 
     def groups(self) -> tuple[SpentGroup, ...]:
         """People with the same charges, and what they have paid; the dearest group first."""
-        table = np.array([charge.people for charge in self.charges], dtype=bool).reshape(len(self.charges), self.num_people)
-        kinds, counts = np.unique(table.T, axis=0, return_counts=True)
+        kinds, counts = np.unique(self._table().T, axis=0, return_counts=True)
         found = []
         for kind, count in zip(kinds, counts, strict=True):
             held = tuple(int(place) for place in np.flatnonzero(kind))
@@ -162,16 +161,13 @@ class BudgetBook:
         Returns:
             ε at the book's δ; 0 for no people.
         """
-        held = {tuple(int(k) for k in np.flatnonzero([c.people[row] for c in self.charges])) for row in self._distinct(people)}
-        return max((joint_epsilon([*(self.charges[k].dearest for k in own), dearest], self.delta) for own in held), default=0.0)
+        kinds = np.unique(self._table()[:, people].T, axis=0)
+        held = [[self.charges[k].dearest for k in np.flatnonzero(kind)] for kind in kinds]
+        return max((joint_epsilon([*own, dearest], self.delta) for own in held), default=0.0)
 
-    def _distinct(self, people: np.ndarray) -> list[int]:
-        """One person of each group among ``people``."""
-        rows = np.flatnonzero(people)
-        if not self.charges or not rows.size:
-            return [int(rows[0])] if rows.size else []
-        table = np.array([charge.people[rows] for charge in self.charges], dtype=bool)
-        return [int(rows[k]) for k in np.unique(table.T, axis=0, return_index=True)[1]]
+    def _table(self) -> np.ndarray:
+        """bool [charges, people]: whom each charge was charged to."""
+        return np.array([charge.people for charge in self.charges], dtype=bool).reshape(len(self.charges), self.num_people)
 
     def left(self, people: np.ndarray) -> float:
         """What could still be charged to all of some people.

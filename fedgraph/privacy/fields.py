@@ -95,6 +95,21 @@ def require_positive(name: str, value: float) -> None:
         raise PrivacyError(f"{name} must be a finite number > 0, found {value}")
 
 
+def require_interval(name: str, low: float, high: float) -> None:
+    """Refuses limits that hold no interval.
+
+    Args:
+        name: what has the limits, in the error.
+        low: its least value.
+        high: its largest value.
+
+    Raises:
+        PrivacyError: a limit is not finite, or ``low`` is not below ``high``.
+    """
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise PrivacyError(f"{name} needs finite low < high, found [{low}, {high}]")
+
+
 def require_finite(value: np.ndarray) -> None:
     """Refuses a value to release that no bound, and so no noise, can cover.
 

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Checked, Count, Positive, require_finite
+from fedgraph.privacy.fields import Checked, Count, Positive, require_finite, require_interval
 from fedgraph.privacy.units import Relation, Unit
 
 
@@ -181,8 +181,7 @@ class Box(Bound):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise PrivacyError(f"a Box needs finite low < high, found [{self.low}, {self.high}]")
+        require_interval("a Box", self.low, self.high)
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)

@@ -43,8 +43,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Choices, Count, Positive, require_finite
-from fedgraph.privacy.mechanisms.noise import Mechanism
+from fedgraph.privacy.fields import Choices, Count, Positive, require_finite, require_interval
+from fedgraph.privacy.mechanisms.noise import Mechanism, chance_of_bit
 
 Integers = npt.NDArray[np.int64]
 
@@ -71,8 +71,7 @@ class SampledBits(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise PrivacyError(f"SampledBits needs finite low < high, found [{self.low}, {self.high}]")
+        require_interval("SampledBits", self.low, self.high)
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.ndim != 2 or value.shape[1] < 1:
@@ -81,9 +80,7 @@ class SampledBits(Mechanism):
         n, d = value.shape
         columns = distinct_columns(n, d, min(self.num_sampled, d), rng)
         x = np.take_along_axis(value, columns, axis=1).astype(np.float64)
-        unit = (np.clip(x, self.low, self.high) - self.low) / (self.high - self.low)
-        strength = math.tanh(self.epsilon_per_bit / 2)  # (e^a − 1)/(e^a + 1), stable for every a
-        plus = rng.random(columns.shape) < (1 - strength) / 2 + unit * strength
+        plus = rng.random(columns.shape) < chance_of_bit(x, self.low, self.high, self.epsilon_per_bit)
         return np.asarray(2 * columns + plus)
 
     def rectify(self, sent: np.ndarray, num_columns: int) -> npt.NDArray[np.float64]:

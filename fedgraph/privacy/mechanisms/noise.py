@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Checked, Choices, Count, Positive, require_finite
+from fedgraph.privacy.fields import Checked, Choices, Count, Positive, require_finite, require_interval
 from fedgraph.privacy.mechanisms.normals import standard_normals
 
 LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
@@ -202,6 +202,21 @@ class KaryResponse(Mechanism):
         return np.where(keep, value, other + (other >= value))
 
 
+def chance_of_bit(value: np.ndarray, low: float, high: float, epsilon_per_bit: float) -> np.ndarray:
+    """P(+1) of the bit that each entry sends: 1/(e^a + 1) + (x − low)/(high − low) · (e^a − 1)/(e^a + 1).
+
+    Args:
+        value: x, any shape; clamped into [low, high].
+        low: the least entry.
+        high: the largest entry.
+        epsilon_per_bit: a > 0.
+    """
+    unit = (np.clip(value, low, high) - low) / (high - low)
+    # (e^a − 1)/(e^a + 1) = tanh(a/2) and 1/(e^a + 1) = (1 − tanh(a/2))/2: stable for every a.
+    strength = math.tanh(epsilon_per_bit / 2)
+    return np.asarray((1 - strength) / 2 + unit * strength)
+
+
 @dataclass(frozen=True)
 class MultiBitEncoder(Mechanism):
     """The multi-bit encoder (Jin & Chen, Algorithm 1; Sajadmanesh & Gatica-Perez 2021, LPGNN).
@@ -232,18 +247,14 @@ class MultiBitEncoder(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise PrivacyError(f"MultiBitEncoder needs finite low < high, found [{self.low}, {self.high}]")
+        require_interval("MultiBitEncoder", self.low, self.high)
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.ndim != 2 or value.shape[1] < 1:
             raise PrivacyError(f"the multi-bit encoder needs a matrix, found shape {value.shape}")
         require_finite(value)
         chosen = self._choose(value.shape, rng)
-        unit = (np.clip(value, self.low, self.high) - self.low) / (self.high - self.low)
-        # (e^a − 1)/(e^a + 1) = tanh(a/2) and 1/(e^a + 1) = (1 − tanh(a/2))/2: stable for every a.
-        strength = math.tanh(self.epsilon_per_bit / 2)
-        plus = rng.random(value.shape) < (1 - strength) / 2 + unit * strength
+        plus = rng.random(value.shape) < chance_of_bit(value, self.low, self.high, self.epsilon_per_bit)
         return np.where(chosen, np.where(plus, 1.0, -1.0), 0.0)
 
     def _choose(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
