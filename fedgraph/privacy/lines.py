@@ -8,9 +8,9 @@ same noise are one line: clients 0–9999, rounds 0–99. Nothing is lost: a lin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.events import Event, from_dict, to_dict
@@ -130,8 +130,8 @@ def count_in_spans(spans: Spans) -> int:
 def fewest_lines(releases: Iterable[Release | Line]) -> tuple[Line, ...]:
     """The same releases in as few lines as one pass over rounds finds, in the order of their first rounds.
 
-    First, equal releases of the same rounds become one line over clients. Then equal lines of several rounds become one. The
-    result depends on what was released only, not on the order in which workers reported it.
+    First, equal releases of the same rounds become one line over clients. Then equal lines of several rounds become one. Which
+    lines come out of single releases depends on what was released, not on the order in which workers reported it.
 
     Args:
         releases: single ones, and lines that stand for many.
@@ -151,37 +151,26 @@ def fewest_lines(releases: Iterable[Release | Line]) -> tuple[Line, ...]:
         for times in sorted(set(clients.values())):
             who = spans_of(c for c, n in clients.items() if n == times)
             lines.append(Line(cell, path, who, ((round_, round_),), times, mechanism, event))
-    return _over_rounds(_over_clients(lines))
+    return tuple(sorted(_merged(_merged(lines, "clients"), "rounds"), key=lambda line: line.rounds[0][0]))
 
 
-def _over_clients(lines: Iterable[Line]) -> list[Line]:
-    """Lines that differ in their clients only as one; a client that stands in two of them counts twice, and stays apart."""
-    return _merged(lines, lambda line: line.rounds, lambda line: line.clients, lambda line, both: replace(line, clients=both))
-
-
-def _over_rounds(lines: Iterable[Line]) -> tuple[Line, ...]:
-    """Lines that differ in their rounds only as one; a round that stands in two of them counts twice, and stays apart."""
-    found = _merged(lines, lambda line: line.clients, lambda line: line.rounds, lambda line, both: replace(line, rounds=both))
-    return tuple(sorted(found, key=lambda line: line.rounds[0][0]))
-
-
-def _merged(
-    lines: Iterable[Line],
-    same: Callable[[Line], Spans],
-    along: Callable[[Line], Spans],
-    extended: Callable[[Line, Spans], Line],
-) -> list[Line]:
-    """Lines alike in all but ``along``, joined where it does not overlap; ``same`` is the other of clients and rounds."""
-    found: dict[tuple[object, ...], list[Line]] = {}
+def _merged(lines: Iterable[Line], along: Literal["clients", "rounds"]) -> list[Line]:
+    """Lines that differ in ``along`` only as one. Whoever stands in two of them counts twice, and stays apart."""
+    found: dict[Line, list[Spans]] = {}
     for line in lines:
-        alike = found.setdefault((line.cell, line.path, same(line), line.times, line.mechanism, line.event), [])
+        own = line.clients if along == "clients" else line.rounds
+        alike = found.setdefault(_with(line, along, ()), [])
         for place, other in enumerate(alike):
-            if not _overlap(along(other), along(line)):
-                alike[place] = extended(other, _union(along(other), along(line)))
+            if not _overlap(other, own):
+                alike[place] = _union(other, own)
                 break
         else:
-            alike.append(line)
-    return [line for alike in found.values() for line in alike]
+            alike.append(own)
+    return [_with(line, along, spans) for line, alike in found.items() for spans in alike]
+
+
+def _with(line: Line, along: Literal["clients", "rounds"], spans: Spans) -> Line:
+    return replace(line, clients=spans) if along == "clients" else replace(line, rounds=spans)
 
 
 def _overlap(one: Spans, two: Spans) -> bool:
