@@ -7,7 +7,6 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, TypeAlias, get_args, get_type_hints
 
 import numpy as np
@@ -66,7 +65,9 @@ class Checked:
                 raise PrivacyError(f"{type(self).__name__}.{name} must be {check.words}, found {value!r}")
 
 
-@cache
+_CHECKS: dict[type[Checked], dict[str, Check]] = {}  # remembered: types are read once
+
+
 def field_checks(kind: type[Checked]) -> dict[str, Check]:
     """What each field of a class may hold; a class is read once.
 
@@ -76,9 +77,11 @@ def field_checks(kind: type[Checked]) -> dict[str, Check]:
     Returns:
         The check of every field whose type has one, by the field's name.
     """
-    hints = get_type_hints(kind, include_extras=True)
-    declared = {f.name: [m for m in get_args(hints[f.name]) if isinstance(m, Check)] for f in dataclasses.fields(kind)}
-    return {name: checks[0] for name, checks in declared.items() if checks}
+    if kind not in _CHECKS:
+        hints = get_type_hints(kind, include_extras=True)
+        declared = {f.name: [m for m in get_args(hints[f.name]) if isinstance(m, Check)] for f in dataclasses.fields(kind)}
+        _CHECKS[kind] = {name: checks[0] for name, checks in declared.items() if checks}
+    return _CHECKS[kind]
 
 
 def require_positive(name: str, value: float) -> None:
