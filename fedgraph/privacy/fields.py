@@ -1,6 +1,7 @@
 """Types that say what a field may hold: of events, mechanisms and bounds, which check them when they are built.
 
-NaN, a negative number, and True or False in the place of a number are refused everywhere.
+NaN, a negative number, and True or False in the place of a number are refused everywhere. The functions below check
+what no type can say: a single number, an interval, an array.
 """
 
 import dataclasses

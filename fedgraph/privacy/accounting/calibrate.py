@@ -15,7 +15,7 @@ result is within ``_TOLERANCE`` (relative) above a multiplier that was found to 
     delta NaN, < 0, ≥ 1                         PrivacyError
     target below what infinite noise leaves     PrivacyError naming that floor (e.g. a fixed part of the event)
     event that costs ≤ target at any noise      the smallest multiplier tried, ``LEAST``
-    count 0                                     PrivacyError (nothing to calibrate)
+    count 0 of ``gaussian_multiplier``          PrivacyError (nothing to calibrate)
 
 Prices are remembered by (event, delta), and the search is deterministic: calibrating an equal event again
 costs a few dictionary look-ups.
