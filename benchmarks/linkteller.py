@@ -37,7 +37,7 @@ from torch.nn import functional
 
 from fedgraph import data
 from fedgraph.attacks import linkteller
-from fedgraph.audit import one_run
+from fedgraph.audit import operating_points
 from fedgraph.learning.layers.matrices import to_torch, unit_rows
 from fedgraph.types import Graph
 
@@ -141,7 +141,7 @@ def attacked(graph: Graph, network: Network, nodes: np.ndarray, rng: np.random.G
 
 def _area(scores: np.ndarray, joined: np.ndarray, strangers: np.ndarray) -> float:
     both = np.concatenate([np.flatnonzero(joined), strangers])
-    return one_run.area(scores[both], joined[both])
+    return operating_points.roc_area(scores[both], joined[both])
 
 
 def language(name: str) -> Graph:

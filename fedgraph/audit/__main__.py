@@ -26,11 +26,9 @@ def main(arguments: Sequence[str] | None = None, cases: Iterable[bench.Case] | N
     try:
         if args.seed < 0:
             raise ScenarioError(f"--seed {args.seed}: a root seed is an integer ≥ 0")
-        return (
-            0
-            if bench.show_bench(list(bench.all_cases() if cases is None else cases), args.seed, args.only, args.json).ok
-            else 1
-        )
+        chosen = list(bench.all_cases() if cases is None else cases)
+        report = bench.show_bench(chosen, args.seed, args.only, args.json)
+        return 0 if report.ok else 1
     except FedgraphError as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return 2 if isinstance(error, ScenarioError) else 1

@@ -42,7 +42,13 @@ def sampler(draw: Callable[Concatenate[int, np.random.Generator, P], np.ndarray]
 
 @dataclass(frozen=True)
 class Claim:
-    """It says to be (epsilon, delta)-DP; accountant: who says so."""
+    """What a case says of itself.
+
+    Attributes:
+        epsilon: it says to be (epsilon, delta)-DP.
+        delta: the same.
+        accountant: who says so.
+    """
 
     epsilon: float
     delta: float
@@ -62,12 +68,18 @@ class Claim:
 class Case:
     """Something that makes a claim, on its worst-case neighbouring inputs.
 
-    name: of the sound one. mutant: what was broken; None for the sound one.
-    relation: unit and neighbouring relation, in the words of ``privacy.units``.
-    present, absent: (runs, generator) → float [runs], one score per independent run with and without the unit.
-    closed_form: where the score's law allows one. counts: whether events are counted, too; not where runs are dear and few.
-    measures: whether ε is bounded at the claimed δ, or δ at the claimed ε; the test is the same, the number shown is the more
-    telling one. runs: per world, counted (half as many again choose the event).
+    Attributes:
+        name: of the sound one.
+        relation: unit and neighbouring relation, in the words of ``privacy.units``.
+        claim: what it says of itself.
+        present: (runs, generator) → float [runs], one score per independent run with the unit.
+        absent: the same without it.
+        closed_form: a bound from the law of the score, where that is known.
+        measures: ``epsilon``: ε is bounded at the claimed δ. ``delta``: δ is bounded at the claimed ε. The test is the same;
+            the number shown is the more telling one.
+        runs: per world, counted; half as many again choose the event.
+        mutant: what was broken; None for the sound one.
+        counts: whether events are counted, too; not where runs are dear and few.
     """
 
     name: str
@@ -88,8 +100,21 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """One judged case. lower_bound: on what ``measures`` names; ceiling: the largest ε that counting this many runs could show;
-    method: which of the methods gave the bound."""
+    """One judged case.
+
+    Attributes:
+        mechanism: name of the sound case.
+        mutant: what was broken; None for the sound one.
+        relation: unit and neighbouring relation.
+        epsilon: claimed.
+        delta: claimed.
+        accountant: who claims it.
+        measures: ``epsilon`` or ``delta``.
+        lower_bound: on what ``measures`` names.
+        ceiling: the largest ε that counting this many runs could show.
+        method: which of the methods gave the bound.
+        runs: per world, counted.
+    """
 
     mechanism: str
     mutant: str | None
@@ -139,7 +164,13 @@ _HEADING = (
 
 @dataclass(frozen=True)
 class Report:
-    """All rows, in the order of the families."""
+    """All rows, in the order of the families.
+
+    Attributes:
+        seed: root of all random streams.
+        confidence: with which all lower bounds of sound cases hold together.
+        rows: one for each case.
+    """
 
     seed: int
     confidence: float
@@ -176,10 +207,18 @@ def run(
     error_rate: float = ERROR_RATE,
     tell: Callable[[Row], None] = lambda row: None,
 ) -> Report:
-    """Judge ``cases``, or those of the mechanism named ``only``.
+    """Judges cases.
 
-    ``only`` does not change a row: error rates and random streams are those of the full run. tell: gets each row as it is
-    judged. Raises ``ScenarioError`` (one line) when there is no mechanism of that name.
+    Args:
+        cases: all of them, sound ones and mutants.
+        seed: root of all random streams, ≥ 0.
+        only: the name of one mechanism, which alone is judged; it changes no row, for error rates and random streams are those
+            of the full run. None: all.
+        error_rate: that any sound case is accused, in (0, 1).
+        tell: gets each row as it is judged.
+
+    Raises:
+        ScenarioError: there is no mechanism of that name.
     """
     listed = list(cases)
     alpha = error_rate / max(1, sum(case.mutant is None for case in listed))
@@ -195,7 +234,13 @@ def run(
 
 
 def judge_case(case: Case, seed: int, alpha: float) -> Row:
-    """Run one case and bound what it measures; wrong with probability at most alpha."""
+    """Runs one case and bounds what it measures.
+
+    Args:
+        case: what is judged.
+        seed: root of all random streams.
+        alpha: with which probability, at most, the bound is wrong; in (0, 1).
+    """
     counted_on = _runs(case, seed, "counted", case.runs)
     claim, closed = case.claim, case.closed_form
     each = alpha / 2 if case.counts and closed is not None and case.measures == "epsilon" else alpha
@@ -223,7 +268,15 @@ def judge_case(case: Case, seed: int, alpha: float) -> Row:
 
 
 def show_bench(cases: Sequence[Case], seed: int, only: str | None, as_json: bool, error_rate: float = ERROR_RATE) -> Report:
-    """``run``, printed: one JSON document, or a table line by line, what its numbers mean, and the summary as the last line."""
+    """``run``, printed: one JSON document, or a table line by line, what its numbers mean, and the summary as the last line.
+
+    Args:
+        cases: all of them, sound ones and mutants.
+        seed: root of all random streams, ≥ 0.
+        only: the name of one mechanism; None: all.
+        as_json: one JSON document.
+        error_rate: that any sound case is accused.
+    """
     import json
 
     begun = False

@@ -61,7 +61,15 @@ _NUM_THRESHOLDS = 256
 
 @dataclass(frozen=True, eq=False)
 class Worlds:
-    """Scores of independent runs. present: float [n_P], with the unit. absent: float [n_Q], without it."""
+    """Scores of independent runs.
+
+    Attributes:
+        present: float [n_P], with the unit.
+        absent: float [n_Q], without it.
+
+    Raises:
+        PrivacyError: a score is NaN.
+    """
 
     present: np.ndarray
     absent: np.ndarray
@@ -82,7 +90,12 @@ class Worlds:
 
 @dataclass(frozen=True)
 class Cut:
-    """The event {score ≥ threshold} of P against Q, or of the mirrored worlds."""
+    """The event {score ≥ threshold} of P against Q, or of the mirrored worlds.
+
+    Attributes:
+        threshold: as said.
+        mirrored: whether scores and worlds are mirrored first.
+    """
 
     threshold: float
     mirrored: bool
@@ -101,6 +114,14 @@ def at_least(successes: np.ndarray | float, trials: float, alpha: float) -> np.n
     """Clopper-Pearson lower limit: p_low with P(p < p_low) ≤ alpha. 0 where nothing succeeded.
 
     I_{p_low}(k, n − k + 1) = alpha (the regularised incomplete beta function).
+
+    Args:
+        successes: k, in 0 … n; a number or an array.
+        trials: n.
+        alpha: in (0, 1).
+
+    Raises:
+        PrivacyError: alpha is out of its range.
     """
     k = np.asarray(successes, dtype=float)
     return np.where(k <= 0, 0.0, betaincinv(np.maximum(k, 1e-9), trials - k + 1, checked_alpha(alpha)))
@@ -112,7 +133,14 @@ def at_most(successes: np.ndarray | float, trials: float, alpha: float) -> np.nd
 
 
 def epsilon_by_event(chosen_on: Worlds, counted_on: Worlds, delta: float, alpha: float) -> float:
-    """max(0, ln((p_low − δ)/q_high)): with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller."""
+    """max(0, ln((p_low − δ)/q_high)): with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
+
+    Args:
+        chosen_on: runs on which the event is chosen.
+        counted_on: other runs, on which it is counted.
+        delta: δ in [0, 1).
+        alpha: in (0, 1).
+    """
 
     def objective(low: np.ndarray, high: np.ndarray) -> np.ndarray:
         return np.asarray(np.log(np.maximum(low - delta, 1e-300)) - np.log(high))
@@ -121,13 +149,25 @@ def epsilon_by_event(chosen_on: Worlds, counted_on: Worlds, delta: float, alpha:
 
 
 def delta_by_event(chosen_on: Worlds, counted_on: Worlds, epsilon: float, alpha: float) -> float:
-    """max(0, p_low − e^ε q_high): the empirical hockey-stick at ``epsilon``, less its confidence width."""
+    """max(0, p_low − e^ε q_high): the empirical hockey-stick at ``epsilon``, less its confidence width.
+
+    Args:
+        chosen_on: runs on which the event is chosen.
+        counted_on: other runs, on which it is counted.
+        epsilon: ε ≥ 0.
+        alpha: in (0, 1).
+    """
     factor = math.exp(epsilon)
     return _by_event(chosen_on, counted_on, lambda low, high: low - factor * high, alpha)
 
 
 def ceiling(runs: int, delta: float, alpha: float) -> float:
-    """The largest ε that ``epsilon_by_event`` can report on ``runs`` runs per world: all of P in A, none of Q.
+    """The largest ε that ``epsilon_by_event`` can report: all of P in A, none of Q.
+
+    Args:
+        runs: per world.
+        delta: δ in [0, 1).
+        alpha: in (0, 1).
 
     >>> round(ceiling(1000, 0.0, 0.05), 2)
     5.6
@@ -139,7 +179,13 @@ def ceiling(runs: int, delta: float, alpha: float) -> float:
 def choose_cut(worlds: Worlds, counted: tuple[int, int], objective: Objective, alpha: float) -> Cut:
     """The cut whose bound would be largest if the counted runs fell as these did.
 
-    counted: (n_P, n_Q) of the runs to come. The choice cannot make a bound false, only loose.
+    The choice cannot make a bound false, only loose.
+
+    Args:
+        worlds: the runs on which it is chosen.
+        counted: (n_P, n_Q) of the runs to come.
+        objective: (p_low, q_high) → the bound.
+        alpha: in (0, 1).
     """
     best, value = Cut(math.inf, False), -math.inf
     for mirrored in (False, True):
@@ -178,7 +224,12 @@ def _share_above(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """name: for the table. bound: (worlds, delta, alpha) → lower bound on ε."""
+    """A lower bound on ε where the law of the score is known up to parameters.
+
+    Attributes:
+        name: for the table.
+        bound: (worlds, delta, alpha) → lower bound on ε.
+    """
 
     name: str
     bound: Callable[[Worlds, float, float], float]

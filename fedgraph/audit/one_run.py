@@ -34,20 +34,6 @@ that r was fixed without looking at coins. Several r may be tried if each is giv
 a NaN score → ``PrivacyError``.
 
 Reference: arXiv:2305.08846v1, Theorems 5.1 and 5.2.
-
-**Operating points** (``OperatingPoints``): what a vector of scores is worth to an attacker, and the most that (ε, δ)-DP lets
-it be worth. An attacker calls ``score ≥ t`` positive. TPR is the share of positives that are called so, FPR that of negatives.
-A mean over examples says little about those few who are found for sure, so the true-positive rate at a small false-positive
-rate stands beside the area (Carlini et al., IEEE S&P 2022, arXiv 2112.03570, Section III).
-
-**Limits.** Where every positive or negative is a fair coin of its own, and the two versions of it make neighbouring inputs,
-TPR ≤ e^ε FPR + δ and 1 − FPR ≤ e^ε (1 − TPR) + δ (Kairouz, Oh & Viswanath 2015, Theorem 2.1). So in expectation
-
-    TPR − FPR ≤ (e^ε − 1 + 2δ)/(e^ε + 1),        TPR ≤ min(e^ε FPR + δ, 1 − e^{−ε}(1 − δ − FPR)).
-
-Sums of such coins average these lines, which are concave in FPR, so the limits hold for the averages, too. They limit
-expectations: an observed value may lie above by chance. Where positives and negatives differ in other ways as well (real
-edges against pairs that share nothing), there is no such limit.
 """
 
 from __future__ import annotations
@@ -56,10 +42,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, ndtr
+from scipy.special import expit
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting import gaussian
 
 ALPHA = 0.05  # error probability of every bound that a report shows
 _GRID = 1 / 32  # ε steps of the search, refined by bisection
@@ -67,7 +52,16 @@ _GRID = 1 / 32  # ε steps of the search, refined by bisection
 
 @dataclass(frozen=True)
 class Count:
-    """coins: m, tossed. guesses: r, made. right: v of them."""
+    """What was guessed, and how much of it was right.
+
+    Attributes:
+        coins: m, tossed.
+        guesses: r, made.
+        right: v of them.
+
+    Raises:
+        PrivacyError: not 0 ≤ v ≤ r ≤ m.
+    """
 
     coins: int
     guesses: int
@@ -83,12 +77,29 @@ class Count:
 
 
 def p_value(found: Count, epsilon: float, delta: float) -> float:
-    """How likely at most so many right guesses are where (ε, δ)-DP holds: the right-hand side of (*), at most 1."""
+    """How likely at least so many right guesses are, at most, where (ε, δ)-DP holds: the right-hand side of (*), at most 1.
+
+    Args:
+        found: coins, guesses and right guesses.
+        epsilon: ε ≥ 0.
+        delta: δ in [0, 1).
+
+    Raises:
+        PrivacyError: δ is out of its range.
+    """
     return float(_p_values(found, np.array([epsilon]), _checked_delta(delta))[0])
 
 
 def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
-    """The largest ε that ``found`` refutes: with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
+    """The largest ε that is refuted: with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
+
+    Args:
+        found: coins, guesses and right guesses.
+        delta: δ in [0, 1).
+        alpha: in (0, 1).
+
+    Raises:
+        PrivacyError: a number out of its range.
 
     >>> round(epsilon_lower(Count(1000, 1000, 800), 0.0), 3)
     1.254
@@ -111,11 +122,17 @@ def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
 
 
 def count(scores: np.ndarray, coins: np.ndarray, share: float, centred: bool = False) -> Count:
-    """Guess version 1 for the highest scores and version 0 for the lowest, a ``share`` of all in equal parts, and count.
+    """Guesses version 1 for the highest scores and version 0 for the lowest, in equal parts, and counts. Ties are broken by
+    position.
 
-    centred: scores are log-likelihood ratios, or like them around 0; the largest are guessed instead, each by its sign.
-    scores: float [m], any function of what the viewer sees and of anything that does not depend on the coins. coins: bool [m].
-    Ties are broken by position.
+    Args:
+        scores: float [m], any function of what the viewer sees and of anything that does not depend on the coins.
+        coins: bool [m].
+        share: of all coins, which is guessed; in (0, 1]; two coins at least, where there are two.
+        centred: scores are log-likelihood ratios, or like them around 0; the largest are guessed instead, each by its sign.
+
+    Raises:
+        PrivacyError: a NaN score, or not one score per coin.
     """
     if np.isnan(scores).any() or scores.shape != coins.shape:
         raise PrivacyError("an attack needs one score per coin, a number or ±∞")
@@ -126,20 +143,6 @@ def count(scores: np.ndarray, coins: np.ndarray, share: float, centred: bool = F
     order = np.argsort(scores, kind="stable")
     right = np.count_nonzero(coins[order[scores.size - half :]]) + np.count_nonzero(~coins[order[:half]])
     return Count(scores.size, 2 * half, int(right))
-
-
-def area(scores: np.ndarray, coins: np.ndarray) -> float:
-    """Area under the receiver's curve: P[a score of version 1 is above one of version 0], ties half; ½ for one-sided coins.
-
-    It is not an ε and bounds none.
-    """
-    ones = int(np.count_nonzero(coins))
-    zeros = coins.size - ones
-    if not ones or not zeros:
-        return 0.5
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # equal scores share the mean of their ranks
-    return float((ranks[coins].sum() - ones * (ones + 1) / 2) / (ones * zeros))
 
 
 def _p_values(found: Count, epsilons: np.ndarray, delta: float) -> np.ndarray:
@@ -155,7 +158,11 @@ def _p_values(found: Count, epsilons: np.ndarray, delta: float) -> np.ndarray:
 
 
 def checked_alpha(alpha: float) -> float:
-    """Itself; ``PrivacyError`` unless it is an error probability, 0 < alpha < 1."""
+    """``alpha`` itself.
+
+    Raises:
+        PrivacyError: it is no error probability, 0 < alpha < 1.
+    """
     if not 0 < alpha < 1:
         raise PrivacyError(f"an error probability alpha lies in (0, 1), found {alpha}")
     return alpha
@@ -165,59 +172,3 @@ def _checked_delta(delta: float) -> float:
     if not 0 <= delta < 1:
         raise PrivacyError(f"δ must satisfy 0 ≤ δ < 1, found {delta}")
     return delta
-
-
-LOW_RATES = (0.001, 0.01)  # the false-positive rates of every report
-
-
-@dataclass(frozen=True)
-class OperatingPoints:
-    """auc: 0 … 1. advantage: largest TPR − FPR over all thresholds. tpr: at each of ``LOW_RATES``. positives, negatives: how
-    many there are; with fewer than 1/FPR negatives a rate is that of no false positive at all.
-    """
-
-    auc: float
-    advantage: float
-    tpr: tuple[float, ...]
-    positives: int
-    negatives: int
-
-
-def from_scores(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
-    """Of ``scores`` (float [k], larger: more likely positive) and ``truth`` (bool [k]).
-
-    Equal scores are called alike. Without a positive or a negative: area one half, all others 0. ``PrivacyError`` for NaN, or
-    shapes that differ.
-    """
-    if scores.shape != truth.shape or np.isnan(scores).any():
-        raise PrivacyError("an attack needs one score per example, a number or ±∞")
-    positives, negatives = int(np.count_nonzero(truth)), int(np.count_nonzero(~truth))
-    if not positives or not negatives:
-        return OperatingPoints(0.5, 0.0, (0.0,) * len(LOW_RATES), positives, negatives)
-    order = np.argsort(-scores, kind="stable")
-    ordered, found = scores[order], truth[order]
-    last = np.append(ordered[1:] != ordered[:-1], True)  # thresholds lie between different scores
-    tpr = np.cumsum(found)[last] / positives
-    fpr = np.cumsum(~found)[last] / negatives
-    low = tuple(float(tpr[fpr <= rate].max(initial=0.0)) for rate in LOW_RATES)
-    return OperatingPoints(area(scores, truth), max(0.0, float((tpr - fpr).max())), low, positives, negatives)
-
-
-def most_advantage(epsilon: float, delta: float) -> float:
-    """The largest expected TPR − FPR under (ε, δ)-DP.
-
-    >>> round(most_advantage(1.0, 0.0), 3)
-    0.462
-    """
-    if math.isinf(epsilon):
-        return 1.0
-    return min(1.0, math.tanh(epsilon / 2) + 2 * delta / (math.exp(min(epsilon, 700.0)) + 1))
-
-
-def points_of_gaussian(mu: float, delta: float) -> tuple[float, float]:
-    """(ε at ``delta``, the largest expected TPR − FPR) of a composition of Gaussian releases that is μ-GDP: 2 Φ(μ/2) − 1.
-
-    >>> [round(x, 3) for x in points_of_gaussian(1.0, 1e-5)]
-    [4.377, 0.383]
-    """
-    return gaussian.epsilon(mu, delta), float(2 * ndtr(mu / 2) - 1)

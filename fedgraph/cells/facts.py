@@ -46,7 +46,7 @@ class NamedAttack:
     """What one attack by name found on one cell.
 
     attack: its name. reference, needs, viewer: who described it, what it must know, and who can do it. what: what is told
-    from what. auc … negatives: as in ``audit.one_run``. relation: of the two versions; None where truth is no coin.
+    from what. auc … negatives: as in ``audit.operating_points``. relation: of the two versions; None where truth is no coin.
     epsilon: the lower bound on ε; None where no theorem gives one. comparable: whether it can be held against the row's
     provable ε; else ``why`` not. limit: the largest expected advantage that the provable ε allows. answers: who sees the
     answers. more: the attack's own numbers.

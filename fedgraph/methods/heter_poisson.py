@@ -40,7 +40,6 @@ from fedgraph.methods import base
 from fedgraph.methods.base import seen
 from fedgraph.methods.base.node_caps import COIN, descent_of, directions, sparse_rows
 from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.accounting.aggregation_noise import least_multiplier
 from fedgraph.privacy.claims import heter_poisson as published
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, MentionedGaussian, Repeated
@@ -154,7 +153,7 @@ def _multiplier(params: Params, sizes: tuple[tuple[float, int], ...], units: int
     """
     if budget.calibrated_by == "published":
         how = (params.sampling_rate, params.mentions, units, params.steps, budget.delta)
-        return least_multiplier(lambda m: published.epsilon(m, *how), budget.epsilon)
+        return calibrate.calibrate_published(lambda m: published.epsilon(m, *how), budget.epsilon)
     return max(
         calibrate.noise_multiplier(
             lambda s, rate=rate, others=others: Repeated(_event(params, s, rate, others), params.steps),  # type: ignore[misc]

@@ -9,7 +9,7 @@ which cost nothing: they are drawn without looking at any edge. No negative is c
 owners say; an edge may have several, and an owner may have edges of many nodes. Who exists, features and (entity level) which
 owner numbers there are is public. Each column of the sum is a largest weighed sum in which nobody counts more than D times, so
 one person changes it by at most D, whatever the graph is and however many owners a record has: Δ₂ = D·√columns
-(``privacy/own_budgets.py``, with the proof). A node is held by one client. An owner may have edges at all of them, so at entity
+(``privacy/owned_rows.py``, with the proof). A node is held by one client. An owner may have edges at all of them, so at entity
 level each client's release is priced as what all of them together tell of one owner: √clients times the noise where messages
 are seen, clients times where sums are. A score is computed from the released sum and public features, so any pair may be
 asked, and answers may be shown.
@@ -34,7 +34,7 @@ from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.own_budgets import OwnedRows
+from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.units import Relation, Unit, Viewer
 from fedgraph.types import Subgraph
 

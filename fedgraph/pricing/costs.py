@@ -18,7 +18,7 @@ from fedgraph.pricing.base import Cost, Published, Reading, Row, no_claim
 from fedgraph.privacy.accounting import calibrate, losses, mixture
 from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
-from fedgraph.privacy.accounting.mentions import gaussian_deltas
+from fedgraph.privacy.accounting.gaussian import gaussian_deltas
 from fedgraph.privacy.events import (
     ApproxDP,
     Composed,

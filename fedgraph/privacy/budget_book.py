@@ -44,9 +44,14 @@ ALL = "all"
 class Charge:
     """One line of the book.
 
-    what: the run or model that was charged. dearest: what one person may have paid, one event for each kind of person (people
-    of different clients may pay differently); their own is one of them. people: bool [people of the book]. mark: of a run, so
-    that it is not charged again when it goes on.
+    Attributes:
+        what: the run or model that was charged.
+        protection: unit, relation, viewer and assumptions of its releases.
+        dearest: what one person may have paid, one event for each kind of person (people of different clients may pay
+            differently); a person's own is one of them.
+        people: bool [people of the book], who was charged.
+        written: when, as text.
+        mark: of a run, so that it is not charged again when it goes on; else empty.
     """
 
     what: str
@@ -61,7 +66,10 @@ class Charge:
 class SpentGroup:
     """People with the same charges.
 
-    num_people: how many. charges: places in ``BudgetBook.charges``. epsilon: what each has spent, at the book's δ.
+    Attributes:
+        num_people: how many.
+        charges: places in ``BudgetBook.charges``.
+        epsilon: what each of them has spent, at the book's δ.
     """
 
     num_people: int
@@ -70,7 +78,25 @@ class SpentGroup:
 
 
 class BudgetBook:
-    """The content of a budget file, read and verified. Charging reads it again under a lock."""
+    """The content of a budget file, read and verified. Charging reads it again under a lock.
+
+    Args:
+        path: the file.
+        content: its bytes.
+
+    Attributes:
+        path: the file.
+        unit: what one person's data is.
+        epsilon: the cap of each person.
+        delta: δ of that cap.
+        row: id of a person → place in every mask of people.
+        charges: in the order in which they were written.
+        head: SHA-256 of the last whole line.
+        torn: bytes after the last whole line, which a killed process left.
+
+    Raises:
+        PrivacyError: a line is not as it was written; the error names it.
+    """
 
     def __init__(self, path: Path, content: bytes) -> None:
         self.path = path
@@ -118,8 +144,7 @@ class BudgetBook:
 
     def groups(self) -> tuple[SpentGroup, ...]:
         """People with the same charges, and what they have paid; the dearest group first."""
-        table = np.array([charge.people for charge in self.charges], dtype=bool).reshape(len(self.charges), self.num_people)
-        kinds, counts = np.unique(table.T, axis=0, return_counts=True)
+        kinds, counts = np.unique(self._table().T, axis=0, return_counts=True)
         found = []
         for kind, count in zip(kinds, counts, strict=True):
             held = tuple(int(place) for place in np.flatnonzero(kind))
@@ -127,20 +152,32 @@ class BudgetBook:
         return tuple(sorted(found, key=lambda group: -group.epsilon))
 
     def epsilon_with(self, dearest: tuple[Event, ...], people: np.ndarray) -> float:
-        """The ε of the dearest of ``people`` if ``dearest`` were charged to them, too."""
-        held = {tuple(int(k) for k in np.flatnonzero([c.people[row] for c in self.charges])) for row in self._distinct(people)}
-        return max((joint_epsilon([*(self.charges[k].dearest for k in own), dearest], self.delta) for own in held), default=0.0)
+        """The ε of the dearest person if a charge were added.
 
-    def _distinct(self, people: np.ndarray) -> list[int]:
-        """One person of each group among ``people``."""
-        rows = np.flatnonzero(people)
-        if not self.charges or not rows.size:
-            return [int(rows[0])] if rows.size else []
-        table = np.array([charge.people[rows] for charge in self.charges], dtype=bool)
-        return [int(rows[k]) for k in np.unique(table.T, axis=0, return_index=True)[1]]
+        Args:
+            dearest: the events of the charge, of which a person pays one.
+            people: bool [people of the book], who would be charged.
+
+        Returns:
+            ε at the book's δ; 0 for no people.
+        """
+        kinds = np.unique(self._table()[:, people].T, axis=0)
+        held = [[self.charges[k].dearest for k in np.flatnonzero(kind)] for kind in kinds]
+        return max((joint_epsilon([*own, dearest], self.delta) for own in held), default=0.0)
+
+    def _table(self) -> np.ndarray:
+        """bool [charges, people]: whom each charge was charged to."""
+        return np.array([charge.people for charge in self.charges], dtype=bool).reshape(len(self.charges), self.num_people)
 
     def left(self, people: np.ndarray) -> float:
-        """The largest ε (at the book's δ) of one Gaussian release that could still be charged to ``people``; 0 for none."""
+        """What could still be charged to all of some people.
+
+        Args:
+            people: bool [people of the book].
+
+        Returns:
+            The largest ε (at the book's δ) of one more Gaussian release, found by 30 halvings from below; 0 for none.
+        """
         low, high = 0.0, self.epsilon
         for _ in range(30):
             middle = (low + high) / 2
@@ -149,7 +186,17 @@ class BudgetBook:
         return low
 
     def people_of(self, ids: Sequence[str] | None) -> np.ndarray:
-        """bool [people]: those with ``ids``; None: all. ``PrivacyError`` for somebody who is not in the book."""
+        """The mask of some people.
+
+        Args:
+            ids: their ids; None: all.
+
+        Returns:
+            bool [people of the book].
+
+        Raises:
+            PrivacyError: somebody is not in the book.
+        """
         if ids is None:
             return np.ones(self.num_people, dtype=bool)
         unknown = [one for one in ids if one not in self.row]
@@ -164,7 +211,11 @@ class BudgetBook:
 
 
 def read(path: Path) -> BudgetBook:
-    """The verified content. ``PrivacyError`` names the first line that is not as it was written."""
+    """The verified content of a budget file.
+
+    Raises:
+        PrivacyError: the file cannot be read, or a line is not as it was written; the error names the first such line.
+    """
     try:
         return BudgetBook(path, path.read_bytes())
     except OSError as error:

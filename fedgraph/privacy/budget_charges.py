@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import budget_book
-from fedgraph.privacy.budget_book import ALL, FORMAT, BudgetBook, checked_cap
+from fedgraph.privacy.budget_book import ALL, FORMAT, BudgetBook, checked_cap, read
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Unprotected, to_dict
 from fedgraph.privacy.ledger import Account
@@ -53,12 +52,18 @@ def create(path: Path, unit: Unit, epsilon: float, delta: float, people: Sequenc
             _append(file.fileno(), head, "")
     except FileExistsError:
         raise PrivacyError(f"{path}: exists already; a budget is never replaced. Choose another file") from None
-    return budget_book.read(path)
+    return read(path)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A row that may be charged. name: what it is called. protection: of its releases. dearest: what one person may pay."""
+    """A row that may be charged.
+
+    Attributes:
+        name: what it is called.
+        protection: of its releases.
+        dearest: what one person may pay, one event for each kind of person.
+    """
 
     name: str
     protection: Protection
@@ -66,7 +71,11 @@ class Candidate:
 
     @classmethod
     def planned(cls, name: str, guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> Candidate:
-        """What a plan declares. ``PrivacyError`` where the data break a promise of its guarantee."""
+        """What a plan declares.
+
+        Raises:
+            PrivacyError: the data break a promise of its guarantee.
+        """
         return cls(name, guarantee.protection, dearest_events(guarantee, releases))
 
     @classmethod
@@ -119,11 +128,17 @@ def charge(path: Path, what: str, rows: Sequence[Candidate], ids: Sequence[str] 
             "mark": mark,
         }
         _append(descriptor, said, book.head)
-    return budget_book.read(path)
+    return read(path)
 
 
 def still_fitting(book: BudgetBook, rows: Sequence[Candidate], ids: Sequence[str] | None) -> str:
-    """One sentence that names the first of ``rows`` that the budget of ``ids`` would still carry."""
+    """One sentence that names the first candidate that a budget would still carry.
+
+    Args:
+        book: the budget.
+        rows: the candidates, in order of preference.
+        ids: the people whose data are used; None: all of the book.
+    """
     people = book.people_of(ids)
     for row in rows:
         if row.protection.unit is book.unit and book.epsilon_with(row.dearest, people) <= book.epsilon:

@@ -27,10 +27,16 @@ Tried = TypeVar("Tried")
 
 @dataclass(frozen=True)
 class PlannedRelease:
-    """One kind of release, made ``per_round`` times in each of ``rounds`` by every client (or by ``client`` alone).
+    """One kind of release, made in each of some rounds by every client, or by one alone.
 
-    path: the channel it belongs to. bound, mechanism: what the desk will enforce and do. event: what one
-    release costs, under the plan's protection.
+    Attributes:
+        path: the channel that it belongs to.
+        bound: what the desk will enforce.
+        mechanism: what the desk will do.
+        event: what one release costs, under the plan's protection.
+        rounds: when.
+        per_round: how often in each of them, ≥ 1.
+        client: who makes it; None: every client.
     """
 
     path: str
@@ -48,7 +54,16 @@ class PlannedRelease:
 
 
 def declared(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> Event:
-    """Everything ``client`` will have released, composed (on ``path`` only, if given); of a choice, one alternative."""
+    """Everything that one client will have released, composed.
+
+    Args:
+        releases: those of a plan, of all clients.
+        client: whose.
+        path: only what is released on it; None: all paths.
+
+    Returns:
+        One event; of a choice (``PartOf``) it holds the releases of the first alternative that is planned.
+    """
     own = [r for r in releases if r.client in (None, client) and (path is None or r.path == path)]
     first = {r.event.whole: r.event.index for r in reversed(own) if isinstance(r.event, PartOf)}
     made = (r for r in own if not isinstance(r.event, PartOf) or r.event.index == first[r.event.whole])
@@ -56,14 +71,27 @@ def declared(releases: Sequence[PlannedRelease], client: int, path: str | None =
 
 
 def alternatives(lines: Sequence[Line], client: int) -> dict[str, str]:
-    """Which alternative of each choice ``client`` has released something of, as ``Desk.released`` remembers it."""
+    """Which alternative of each choice a client has released something of.
+
+    Args:
+        lines: of a ledger.
+        client: whose.
+
+    Returns:
+        Digest of the choice → index of the alternative, as text: what ``Desk.released`` remembers.
+    """
     own = [line.event for line in lines if any(first <= client <= last for first, last in line.clients)]
     return {_name_of(event): str(event.index) for event in reversed(own) if isinstance(event, PartOf)}
 
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """A value that came through the door, with the ledger line that says so. Only ``Desk`` makes these."""
+    """A value that came through the door, with the ledger line that says so. Only the desk and ``masked`` make these.
+
+    Attributes:
+        value: what leaves, read-only.
+        entry: its line.
+    """
 
     value: np.ndarray
     entry: Release | Line
@@ -76,14 +104,27 @@ class Released:
 
 @dataclass(frozen=True, eq=False)
 class Summed:
-    """A sum of released values of ``num_clients`` clients: post-processing, which is free. Only ``summed`` makes these."""
+    """A sum of released values: post-processing, which is free. Only ``summed`` makes these.
+
+    Attributes:
+        value: the sum.
+        num_clients: how many clients' values are in it.
+    """
 
     value: np.ndarray
     num_clients: int
 
 
 def summed(before: Summed | None, value: Released | Summed) -> Summed:
-    """``before + value``, in the precision of ``before``, which may be overwritten; None is the empty sum."""
+    """Adds a value to a sum: ``before + value``, in the precision of ``before``.
+
+    Args:
+        before: the sum so far, which may be overwritten; None: the empty sum.
+        value: of the same shape.
+
+    Returns:
+        The sum, with the number of clients in it.
+    """
     if before is None:
         return Summed(np.array(value.value), value.num_clients)
     total = before.value if before.value.flags.writeable else np.array(before.value)
@@ -92,7 +133,18 @@ def summed(before: Summed | None, value: Released | Summed) -> Summed:
 
 
 def masked(value: Released, mask: np.ndarray, bits: int) -> Released:
-    """(``value + mask``) modulo 2^``bits``. The mask does not depend on data: post-processing, which is free."""
+    """A released value with a mask added: (``value + mask``) modulo 2^``bits``.
+
+    The mask does not depend on data, so this is post-processing, which is free.
+
+    Args:
+        value: whole numbers without a sign (``integer_shares``).
+        mask: of the same shape and type.
+        bits: of the modulus, at most those of the type.
+
+    Returns:
+        The masked value, with the same ledger line.
+    """
     hidden = (value.value + mask) & value.value.dtype.type(2**bits - 1)
     hidden.flags.writeable = False
     return Released(hidden, value.entry)
@@ -102,9 +154,13 @@ def masked(value: Released, mask: np.ndarray, bits: int) -> Released:
 class Walk:
     """Many noised values in a row, each asked for at the place that the earlier ones led to (e.g. local DP-SGD).
 
-    start: a public state. private(state) → the value to release there, the only part that touches private
-    data. follow(state, noised) → the next state. result(state) → what is sent. Everything but ``private``
-    sees noised values only, so what is sent is post-processing of them.
+    Everything but ``private`` sees noised values only, so what is sent is post-processing of them.
+
+    Attributes:
+        start: a public state.
+        private: state → the value to release there; the only part that touches private data.
+        follow: (state, noised value) → the next state.
+        result: state → what is sent.
     """
 
     start: Any
@@ -117,15 +173,27 @@ class Walk:
 class Desk:
     """One client's door for one round.
 
-    planned: the plan's releases. rng: the client's own noise stream for this round. A desk lives for one
-    round, and a path may be used only in its planned rounds, so no count has to travel between workers.
-    earlier: gives the noise stream of an earlier round, from its beginning, for ``replay``. released: what a
-    worker remembers of this client's earlier releases, as digests, which never leave the client, and of its choices.
-    entries: the ledger lines of everything released here, whether it is sent or stays with the client.
-    together: clients whose sum is released at once, ``client`` the first of them; empty for one client alone. Then a value
-    is the sum of theirs, its bound must be one of records (``Bound.additive``), and the noise is one draw with the law of the
-    sum of their shares (``Mechanism.of_many``). For who sees the sum only, nothing else has happened.
-    scale: in (0, 1], a public number by which every bounded value is multiplied before noise: neighbours come no farther apart.
+    A desk lives for one round, and a path may be used only in its planned rounds, so no count has to travel between workers.
+
+    Attributes:
+        cell: the account that ledger lines name.
+        client: whose door it is; of many clients together, the first of them.
+        round: when.
+        planned: the plan's releases, of all clients.
+        rng: the client's own noise stream for this round.
+        earlier: round → the noise stream of that earlier round, from its beginning, for ``replay``; None: nothing is replayed.
+        released: what a worker remembers of this client: digests of its earlier releases, which never leave the client, and its
+            choices.
+        entries: the ledger lines of everything that was released here, whether it is sent or stays with the client.
+        together: clients whose sum is released at once; empty for one client alone. Then a value is the sum of theirs, its
+            bound must be one of records (``Bound.additive``), and the noise is one draw with the law of the sum of their shares
+            (``Mechanism.of_many``). For who sees the sum only, nothing else has happened.
+        scale: a public number in (0, 1] by which every bounded value is multiplied before noise: neighbours come no farther
+            apart.
+
+    Raises:
+        PrivacyError: two planned releases of this client share a path, ``client`` is not the first of ``together``, or
+            ``scale`` is out of its range.
     """
 
     cell: str
@@ -155,11 +223,19 @@ class Desk:
         self._places: Counter[int] = Counter()  # per round, how many values met its noise
 
     def release(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> Released:
-        """Bound, noise, record: with the bound and the mechanism that the plan declares for ``path``.
+        """Bounds, noises and records one value, with the bound and the mechanism that the plan declares for its path.
 
-        ``value`` may be a function, called only after the budget allows the release. Raises
-        ``BudgetExceededError`` for an undeclared path or one used up, ``UnboundedValueError`` when the value
-        breaks its bound.
+        Args:
+            path: the planned release.
+            value: what is released, or a function that makes it, which is called only after the budget allows the release.
+
+        Returns:
+            The noised value with its ledger line.
+
+        Raises:
+            BudgetExceededError: a path that was not planned for this round, or is used up.
+            UnboundedValueError: the value breaks its bound.
+            PrivacyError: a sum of several clients, where the bound is one of a client's whole value.
         """
         plan = self._allow(path, self.round)
         bounded = plan.bound.enforce(np.asarray(value() if callable(value) else value))
@@ -168,16 +244,26 @@ class Desk:
         return self._record(plan, self._noised(plan, bounded, self.round))
 
     def replay(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> np.ndarray:
-        """The value that an earlier round released on ``path``, made once more: same input, same noise, same result.
+        """The value that an earlier round released on a path, made once more: same input, same noise, same result.
 
-        For a client that keeps what it released and has lost it (its worker was started again). Nothing new
-        is learnt, so nothing is recorded, and what comes back is a bare array that no message accepts.
-        Releases of that round must be replayed in the order in which they were made, from its first one on.
+        For a client that keeps what it released and has lost it (its worker was started again). Nothing new is learnt, so
+        nothing is recorded, and what comes back is a bare array that no message accepts. Releases of that round must be
+        replayed in the order in which they were made, from its first one on. A worker that was started again remembers no
+        digest and cannot compare.
 
-        Raises ``PrivacyError`` where the value or its place in the noise stream is not the one of the release
-        (the same noise on two values would show their difference; a worker that was started again remembers no
-        digest and cannot compare), ``BudgetExceededError`` where ``path`` was not planned for exactly one
-        earlier round, or is replayed more often than it was released there.
+        Args:
+            path: a release that was planned for exactly one round, an earlier one.
+            value: what was released there, or a function that makes it.
+
+        Returns:
+            The noised value, read-only.
+
+        Raises:
+            PrivacyError: the value, or its place in the noise stream, is not the one of the release (the same noise on two
+                values would show their difference); or this desk has no earlier noise.
+            BudgetExceededError: the path was not planned for exactly one earlier round, or is replayed more often than planned
+                there.
+            UnboundedValueError: the value breaks its bound.
         """
         plan = self._known(path)
         if len(plan.rounds) != 1 or plan.rounds[0] >= self.round:
@@ -201,9 +287,18 @@ class Desk:
         return self._noised(plan, bounded, made_in)
 
     def walk(self, path: str, walk: Walk) -> Released:
-        """One planned release whose event is ``Repeated(step, n)``: n noised values, and one ledger line for all.
+        """One planned release of many steps: n noised values, and one ledger line for all.
 
-        Raises as ``release`` does, and ``PrivacyError`` where the planned event is not a repeated one.
+        Args:
+            path: a planned release whose event is ``Repeated(step, n)``.
+            walk: where it starts, what is private, and how it goes on.
+
+        Returns:
+            The result of the walk with its ledger line.
+
+        Raises:
+            BudgetExceededError, UnboundedValueError: as ``release``.
+            PrivacyError: the planned event is not a repeated one, or the desk is one of several clients.
         """
         plan = self._allow(path, self.round)
         if self.together:
@@ -219,10 +314,20 @@ class Desk:
     def choose(self, path: str, trial: Callable[[int], tuple[Tried, np.ndarray]]) -> tuple[Tried, Released]:
         """The best of a secret number of trials by their noisy scores; one ledger line stands for all of it.
 
-        The law of that number, the bound of a score and its noise are the plan's. ``trial(number)`` → (what was tried, score);
-        what else it releases is priced inside the planned event. Only the best trial may leave, with its noisy score.
+        The law of that number, the bound of a score and its noise are the plan's. Only the best trial may leave, with its noisy
+        score.
 
-        Raises as ``release`` does, and ``PrivacyError`` where the planned event is not ``Selected``.
+        Args:
+            path: a planned release whose event is ``Selected``.
+            trial: number of the trial → (what was tried, its score, one number); what else a trial releases is priced inside
+                the planned event.
+
+        Returns:
+            What was tried in the best trial, and its noised score with the ledger line.
+
+        Raises:
+            BudgetExceededError, UnboundedValueError: as ``release``.
+            PrivacyError: the planned event is not ``Selected``, or the desk is one of several clients.
         """
         plan = self._allow(path, self.round)
         if not isinstance(plan.event, Selected) or self.together:

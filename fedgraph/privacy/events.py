@@ -27,7 +27,13 @@ from fedgraph.privacy.fields import Check, Checked, Choices, Count, Flag, Level,
 
 @dataclass(frozen=True)
 class Event(Checked):
-    """Base of all events; abstract. Every field has one of the types above, or is an event or a tuple of events."""
+    """Base of all events; abstract. An event says what one release did, and not what it costs.
+
+    Every field of a subclass has a type of ``fields``, or is an event or a tuple of events. No field has a default.
+
+    Raises:
+        PrivacyError: a field's value is not allowed, or a subclass has a field whose type says nothing.
+    """
 
     def __post_init__(self) -> None:
         unsaid = [field.name for field in dataclasses.fields(self) if field.name not in field_checks(type(self))]
@@ -45,21 +51,42 @@ Events: TypeAlias = Annotated[
 
 @dataclass(frozen=True)
 class Gaussian(Event):
-    """value + N(0, s²I), ‖value − value'‖₂ ≤ Δ₂, noise_multiplier = s / Δ₂ (0: no noise; ∞: nothing said)."""
+    """Gaussian noise on a value of bounded L2 sensitivity.
+
+        value + N(0, s²I),      ‖value − value'‖₂ ≤ Δ₂
+
+    **Edge cases.** A multiplier of 0 is no noise (ε = ∞). ∞ says nothing and costs nothing.
+
+    Attributes:
+        noise_multiplier: s / Δ₂, ≥ 0.
+    """
 
     noise_multiplier: Level
 
 
 @dataclass(frozen=True)
 class Laplace(Event):
-    """value + Laplace(b) per entry, ‖value − value'‖₁ ≤ Δ₁, noise_multiplier = b / Δ₁."""
+    """Laplace noise on a value of bounded L1 sensitivity.
+
+        value + Laplace(b) per entry,      ‖value − value'‖₁ ≤ Δ₁
+
+    **Edge cases.** A multiplier of 0 is no noise (ε = ∞). ∞ says nothing and costs nothing.
+
+    Attributes:
+        noise_multiplier: b / Δ₁, ≥ 0.
+    """
 
     noise_multiplier: Level
 
 
 @dataclass(frozen=True)
 class RandomizedResponse(Event):
-    """One of ``num_values`` values, the true one with probability e^ε / (e^ε + num_values − 1)."""
+    """One of a few values, the true one with probability e^ε / (e^ε + num_values − 1).
+
+    Attributes:
+        epsilon: ε of the answer, ≥ 0.
+        num_values: how many values there are, ≥ 2.
+    """
 
     epsilon: Level
     num_values: Choices
@@ -67,7 +94,12 @@ class RandomizedResponse(Event):
 
 @dataclass(frozen=True)
 class MultiBit(Event):
-    """``num_bits`` bits of the protected unit, each with likelihood ratio at most e^epsilon_per_bit."""
+    """Random bits about one unit, each with a likelihood ratio of at most e^epsilon_per_bit.
+
+    Attributes:
+        epsilon_per_bit: ε of one bit, ≥ 0.
+        num_bits: bits of the protected unit that are sent, ≥ 0.
+    """
 
     epsilon_per_bit: Level
     num_bits: Number
@@ -75,22 +107,39 @@ class MultiBit(Event):
 
 @dataclass(frozen=True)
 class BoundedRange(Event):
-    """One pick of an exponential mechanism whose log-ratios lie in an interval of length ``epsilon``
-    (one-shot Gumbel with scale 2Δ/ε picks k times: ``Repeated(BoundedRange(ε), k)``)."""
+    """One pick of an exponential mechanism, whose log-ratios lie in an interval of length ``epsilon``.
+
+    A one-shot Gumbel pick of k candidates, with noise of scale 2Δ/ε, is ``Repeated(BoundedRange(ε), k)``.
+
+    Attributes:
+        epsilon: the length of that interval, ≥ 0.
+    """
 
     epsilon: Level
 
 
 @dataclass(frozen=True)
 class PureDP(Event):
-    """Any mechanism proven ε-DP."""
+    """Any mechanism that is proven ε-DP.
+
+    Attributes:
+        epsilon: ε, ≥ 0.
+    """
 
     epsilon: Level
 
 
 @dataclass(frozen=True)
 class ApproxDP(Event):
-    """Any mechanism proven (ε, δ)-DP; composes by basic composition only (e.g. objective perturbation)."""
+    """Any mechanism that is proven (ε, δ)-DP, for example objective perturbation.
+
+    Nothing else is known of it. Rényi and zCDP add its ε and δ to the rest (basic composition). Loss distributions compose it
+    as randomised response beside a loss of ∞ of mass δ.
+
+    Attributes:
+        epsilon: ε, ≥ 0.
+        delta: δ, in [0, 1].
+    """
 
     epsilon: Level
     delta: Rate
@@ -98,18 +147,30 @@ class ApproxDP(Event):
 
 @dataclass(frozen=True)
 class ZCDP(Event):
-    """Any mechanism proven ρ-zCDP (Bun & Steinke 2016)."""
+    """Any mechanism that is proven ρ-zCDP (Bun & Steinke 2016, Definition 1.1).
+
+    Attributes:
+        rho: ρ, ≥ 0.
+    """
 
     rho: Level
 
 
 @dataclass(frozen=True)
 class PoissonGaussian(Event):
-    """A sum of rows, each included by its own fresh secret coin of rate ``sampling_rate``, each row bounded
-    by the clip C, plus N(0, (noise_multiplier·C)²I).
+    """A noisy sum of rows, each of which is in the sum by a fresh secret coin of its own.
 
-    The protected unit appears in at most ``touched_rows`` rows. ``replaced`` False (zero-out): its own row
-    vanishes and the other touched_rows − 1 change; True: all of them change.
+    Each row is bounded by the clip C in L2 norm. The sum gets N(0, (noise_multiplier·C)²I).
+
+    **Edge cases.** Rate 0 or a multiplier of ∞ costs nothing. Rate 1 is a ``Gaussian`` of sensitivity (2·touched_rows − 1)·C,
+    or 2·touched_rows·C where rows are replaced.
+
+    Attributes:
+        noise_multiplier: std / C, ≥ 0.
+        sampling_rate: of each coin, in [0, 1].
+        touched_rows: rows that one protected unit may appear in, at most; ≥ 1.
+        replaced: False (zero-out): the unit's own row vanishes, and the other touched_rows − 1 change. True: all of them
+            change.
     """
 
     noise_multiplier: Level
@@ -120,9 +181,21 @@ class PoissonGaussian(Event):
 
 @dataclass(frozen=True)
 class FixedSizeGaussian(Event):
-    """As ``PoissonGaussian``, but a batch of exactly ``batch_size`` of ``num_rows`` rows is drawn without
-    replacement, afresh each step. ``replaced`` True: all touched rows are replaced; False: the own row vanishes (its place in
-    the batch stays), the other touched_rows − 1 change."""
+    """As ``PoissonGaussian``, but of a batch of fixed size that is drawn without replacement, afresh in each step.
+
+    **Edge cases.** An empty batch costs nothing. A batch of all rows is a ``Gaussian``, as at rate 1.
+
+    Attributes:
+        noise_multiplier: std / C, ≥ 0.
+        batch_size: rows in a batch, 0 … num_rows.
+        num_rows: rows to draw from, ≥ 1.
+        touched_rows: rows that one unit may appear in, 1 … num_rows.
+        replaced: True: all touched rows are replaced. False: the own row vanishes (its place in the batch stays), and the other
+            touched_rows − 1 change.
+
+    Raises:
+        PrivacyError: the batch or the touched rows do not fit into ``num_rows``.
+    """
 
     noise_multiplier: Level
     batch_size: Number
@@ -140,9 +213,18 @@ class FixedSizeGaussian(Event):
 
 @dataclass(frozen=True)
 class MentionedGaussian(Event):
-    """A sum of rows, each drawn by its own fresh secret coin of rate ``sampling_rate`` and bounded by the clip C, plus noise of
-    standard deviation noise_multiplier·C. A unit that is not drawn changes each drawn row of its at most ``others`` neighbours
-    with a coin of ``mention_rate`` (zero-out; ``accounting.mentions``). heavy: the noise is √W N(0, ·), W ~ Exp(1)."""
+    """A noisy sum of rows, in which a unit that is not drawn may change the rows of its neighbours (``accounting.mentions``).
+
+    Each row is in the sum by its own fresh secret coin, and bounded by the clip C. A unit that is not drawn changes each drawn
+    row of its neighbours with another coin. Relation: zero-out.
+
+    Attributes:
+        noise_multiplier: std / C, ≥ 0.
+        sampling_rate: of the coin of a row, in [0, 1].
+        mention_rate: of the coin by which a drawn row reads a neighbour that was not drawn, in [0, 1].
+        others: neighbours that one unit has, at most; ≥ 0.
+        heavy: the noise is √W·N(0, std²I), with one W ~ Exp(1) for all entries, in the place of N(0, std²I).
+    """
 
     noise_multiplier: Level
     sampling_rate: Rate
@@ -153,9 +235,16 @@ class MentionedGaussian(Event):
 
 @dataclass(frozen=True)
 class SampledOnce(Event):
-    """``event`` run on a secret sample of the units, drawn once with rate ``sampling_rate``: either by independent coins, where
-    "sampled and zeroed" and "not sampled" give the same output law (zero-out), or a fixed number of them without replacement
-    (rate = that number / all of them), where ``event`` is priced for replaced units (``amplification``)."""
+    """Everything inside was run on one secret sample of the units.
+
+    The sample is drawn in one of two ways (``accounting.amplification``): by independent coins, where "sampled and zeroed" and
+    "not sampled" give the same output law (zero-out); or as a fixed number of units without replacement, where ``event`` is
+    priced for replaced units.
+
+    Attributes:
+        event: all that was run on the sample.
+        sampling_rate: of the coins; or the fixed number over all units. In [0, 1].
+    """
 
     event: Inner
     sampling_rate: Rate
@@ -163,7 +252,12 @@ class SampledOnce(Event):
 
 @dataclass(frozen=True)
 class Repeated(Event):
-    """``event``, ``count`` times, adaptively."""
+    """``event``, ``count`` times, adaptively.
+
+    Attributes:
+        event: what is repeated.
+        count: how often, ≥ 0; 0 costs nothing.
+    """
 
     event: Inner
     count: Number
@@ -171,14 +265,22 @@ class Repeated(Event):
 
 @dataclass(frozen=True)
 class Composed(Event):
-    """All ``events``, adaptively, in order."""
+    """All ``events``, adaptively, in order.
+
+    Attributes:
+        events: what happened; empty: nothing.
+    """
 
     events: Events
 
 
 @dataclass(frozen=True)
 class OneOf(Event):
-    """One of ``alternatives``, chosen by what was released before."""
+    """One of ``alternatives``, chosen by what was released before.
+
+    Attributes:
+        alternatives: what may happen.
+    """
 
     alternatives: Events
 
@@ -188,8 +290,16 @@ Choice: TypeAlias = Annotated[OneOf, Check("a OneOf", lambda v: isinstance(v, On
 
 @dataclass(frozen=True)
 class PartOf(Event):
-    """``event``, one release of the alternative with this index of ``whole``. Its price is that of ``whole``, which is
-    counted once for all releases of one alternative, and once more where one of another, or one too many, is there."""
+    """One release of one alternative of a choice.
+
+    Its price is that of the whole choice, counted once for all releases of one alternative. It is counted once more where a
+    release of another alternative, or one too many, is there.
+
+    Attributes:
+        event: what this release alone does.
+        whole: the choice.
+        index: of the alternative in ``whole``, ≥ 0.
+    """
 
     event: Inner
     whole: Choice
@@ -198,10 +308,16 @@ class PartOf(Event):
 
 @dataclass(frozen=True)
 class Selected(Event):
-    """The best by its own released score of K trials, each of a candidate drawn at random: what was chosen privately.
+    """The best of K trials by its own released score. Each trial is of a candidate drawn at random, and K is secret.
 
-    candidates: all that one trial of each releases, its score among it. K ≥ 1 is truncated negative binomial with η = shape
-    (0: logarithmic, 1: geometric) and γ = stop; only the best trial is shown.
+    K ≥ 1 follows the truncated negative binomial law of ``accounting.selection``. Only the best trial is shown.
+
+    **Edge cases.** stop = 0 or an infinite shape is no law: ε = ∞.
+
+    Attributes:
+        candidates: for each candidate, all that one trial of it releases, the score among it.
+        shape: η ≥ 0 of that law; 0: logarithmic, 1: geometric.
+        stop: γ in [0, 1]; 1 is a single trial.
     """
 
     candidates: Events
@@ -211,7 +327,11 @@ class Selected(Event):
 
 @dataclass(frozen=True)
 class Unprotected(Event):
-    """Sent in clear: ε = ∞. ``reason`` says what and why."""
+    """Sent in clear: ε = ∞.
+
+    Attributes:
+        reason: what was sent, and why, for reports.
+    """
 
     reason: Reason
 
@@ -222,7 +342,15 @@ def all_types(base: type[Event] = Event) -> dict[str, type[Event]]:
 
 
 def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
-    """The leaves of ``event`` with how often each happens; ``SampledOnce`` is a leaf."""
+    """The leaves of an event, with how often each happens.
+
+    Args:
+        event: what happened; ``Composed`` and ``Repeated`` are opened, all others are leaves (``SampledOnce``, too).
+        count: how often ``event`` itself happens.
+
+    Yields:
+        (leaf, how often), in order; what is repeated 0 times is left out.
+    """
     if isinstance(event, Composed):
         for inner in event.events:
             yield from flatten(inner, count)
@@ -234,7 +362,14 @@ def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
 
 
 def to_dict(event: Event) -> dict[str, object]:
-    """A JSON-ready description; infinities become the string ``"inf"``."""
+    """A JSON-ready description of an event.
+
+    Args:
+        event: what is described.
+
+    Returns:
+        ``type``, the name of its class, and its fields; infinities become the string ``"inf"``.
+    """
     values = {f.name: plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
     return {"type": type(event).__name__, **values}
 
@@ -251,7 +386,19 @@ def plain(value: object) -> object:
 
 
 def from_dict(data: Mapping[str, object]) -> Event:
-    """Inverse of ``to_dict``; ``UnknownEventError`` for a type that is not defined here."""
+    """Inverse of ``to_dict``.
+
+    Args:
+        data: a mapping that ``to_dict`` made.
+
+    Returns:
+        The event.
+
+    Raises:
+        UnknownEventError: a type that is not defined here.
+        KeyError: a field is missing.
+        PrivacyError: a field holds what it may not.
+    """
     kinds, kind = all_types(), data.get("type")
     if kind not in kinds:
         raise UnknownEventError(f"unknown event type {kind!r}; allowed: {', '.join(sorted(kinds))}")

@@ -89,13 +89,6 @@ def in_words(cell: str) -> str:
     return cell.replace("/", " · ").replace("%2F", "/").replace("%25", "%")
 
 
-def summary(ledger: Ledger) -> str:
-    """One line per cell: what it released and its total."""
-    if not ledger.accounts:
-        return "The ledger is empty: nothing was released."
-    return "\n".join(_summary(ledger, ledger.accounts))
-
-
 def spans(numbers: Iterable[int]) -> str:
     """Whole numbers as ranges.
 

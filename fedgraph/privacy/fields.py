@@ -1,6 +1,7 @@
 """Types that say what a field may hold: of events, mechanisms and bounds, which check them when they are built.
 
-NaN, a negative number, and True or False in the place of a number are refused everywhere.
+NaN, a negative number, and True or False in the place of a number are refused everywhere. The functions below check
+what no type can say: a single number, an interval, an array.
 """
 
 import dataclasses
@@ -11,12 +12,17 @@ from typing import Annotated, TypeAlias, get_args, get_type_hints
 
 import numpy as np
 
-from fedgraph.errors import PrivacyError
+from fedgraph.errors import PrivacyError, UnboundedValueError
 
 
 @dataclass(frozen=True)
 class Check:
-    """What a field may hold. words: for the error. accepts(value): whether it may."""
+    """What a field may hold.
+
+    Attributes:
+        words: completes “must be …” in the error.
+        accepts: takes a value and returns whether a field may hold it.
+    """
 
     words: str
     accepts: Callable[[object], bool]
@@ -44,7 +50,14 @@ Reason: TypeAlias = Annotated[str, Check("a text", lambda v: isinstance(v, str))
 
 @dataclass(frozen=True)
 class Checked:
-    """A frozen record whose fields are checked. Raises ``PrivacyError`` for a value that its field's type does not accept."""
+    """A frozen record whose fields are checked when it is built.
+
+    A field is checked where its type is one of this module's, or another ``Annotated`` type with a ``Check``. Other fields may
+    hold anything that a subclass does not refuse itself.
+
+    Raises:
+        PrivacyError: a value that the type of its field does not accept.
+    """
 
     def __post_init__(self) -> None:
         for name, check in field_checks(type(self)).items():
@@ -57,9 +70,58 @@ _CHECKS: dict[type[Checked], dict[str, Check]] = {}  # remembered: types are rea
 
 
 def field_checks(kind: type[Checked]) -> dict[str, Check]:
-    """What each field of ``kind`` may hold, by name, where its type says it."""
+    """What each field of a class may hold; a class is read once.
+
+    Args:
+        kind: the class.
+
+    Returns:
+        The check of every field whose type has one, by the field's name.
+    """
     if kind not in _CHECKS:
         hints = get_type_hints(kind, include_extras=True)
         declared = {f.name: [m for m in get_args(hints[f.name]) if isinstance(m, Check)] for f in dataclasses.fields(kind)}
         _CHECKS[kind] = {name: checks[0] for name, checks in declared.items() if checks}
     return _CHECKS[kind]
+
+
+def require_positive(name: str, value: float) -> None:
+    """Refuses everything but a finite number above 0.
+
+    Args:
+        name: what the number is called in the error.
+        value: the number.
+
+    Raises:
+        PrivacyError: zero, negative, infinite or NaN.
+    """
+    if not (math.isfinite(value) and value > 0):
+        raise PrivacyError(f"{name} must be a finite number > 0, found {value}")
+
+
+def require_interval(name: str, low: float, high: float) -> None:
+    """Refuses limits that hold no interval.
+
+    Args:
+        name: what has the limits, in the error.
+        low: its least value.
+        high: its largest value.
+
+    Raises:
+        PrivacyError: a limit is not finite, or ``low`` is not below ``high``.
+    """
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise PrivacyError(f"{name} needs finite low < high, found [{low}, {high}]")
+
+
+def require_finite(value: np.ndarray) -> None:
+    """Refuses a value to release that no bound, and so no noise, can cover.
+
+    Args:
+        value: numbers of any shape.
+
+    Raises:
+        UnboundedValueError: an entry is NaN or infinite.
+    """
+    if not np.isfinite(value).all():
+        raise UnboundedValueError("the value to release holds NaN or infinity; no bound and so no noise covers it")

@@ -26,9 +26,17 @@ from fedgraph.privacy.units import Protection
 
 
 def account_name(path: Sequence[str | int | float]) -> str:
-    """The parts of ``path`` as one text: ``/`` stands between them; inside, ``/`` and ``%`` are written ``%2F`` and ``%25``.
+    """The parts of a path as one text.
 
-    Guarantee: two paths have different names, whatever text their parts hold.
+    ``/`` stands between the parts. Inside a part, ``/`` and ``%`` are written ``%2F`` and ``%25``.
+
+    **Guarantee.** Two paths have different names, whatever text their parts hold.
+
+    Args:
+        path: the parts, in order.
+
+    Returns:
+        The name.
 
     >>> account_name(("a/b", "c")), account_name(("a", "b/c"))
     ('a%2Fb/c', 'a/b%2Fc')
@@ -40,10 +48,15 @@ def account_name(path: Sequence[str | int | float]) -> str:
 class Account:
     """The guarantee that the releases of one cell are counted for.
 
-    holders: where clients overlap, those that hold the worst node of everything together; where events price one end of
-    an edge, the clients of the worst edge's two ends (twice the same for an inner edge); null where clients are disjoint.
-    path_holders: those that hold the worst node of one path, where it is another one. sampled_once: rate of a secret
-    one-time sample. broken: what the data do to a promise that the guarantee rests on, one sentence; then every ε is ∞.
+    Attributes:
+        cell: its name.
+        protection: unit, relation, viewer and assumptions.
+        delta: δ of every ε.
+        holders: where clients overlap, those that hold the worst node of everything together; where events price one end of an
+            edge, the clients of the worst edge's two ends (twice the same for an inner edge); None where clients are disjoint.
+        path_holders: for each path, those that hold the worst node of that path alone.
+        sampled_once: rate of a secret one-time sample; None where there is none.
+        broken: what the data do to a promise that the guarantee rests on, in sentences; then every ε is ∞.
     """
 
     cell: str
@@ -76,7 +89,11 @@ class Account:
 
 
 class Ledger:
-    """Accounts and releases in the order of their first rounds. Entries are only ever added."""
+    """Accounts and releases in the order of their first rounds. Entries are only ever added.
+
+    Raises:
+        PrivacyError: a cell has two guarantees, or a release has no account.
+    """
 
     def __init__(self, accounts: Iterable[Account] = (), releases: Iterable[Release | Line] = ()) -> None:
         self._accounts: dict[str, Account] = {}
@@ -86,13 +103,21 @@ class Ledger:
         self.extend(releases)
 
     def open(self, account: Account) -> None:
-        """Add an account; the same cell with another guarantee is a ``PrivacyError``."""
+        """Adds an account. The same account may be added again.
+
+        Raises:
+            PrivacyError: the cell is open with another guarantee.
+        """
         known = self._accounts.setdefault(account.cell, account)
         if known != account:
             raise PrivacyError(f"cell {account.cell!r} is already open with another guarantee")
 
     def extend(self, releases: Iterable[Release | Line]) -> None:
-        """Add releases; ``PrivacyError`` where the account of one is not open."""
+        """Adds releases.
+
+        Raises:
+            PrivacyError: the account of one was never opened.
+        """
         by_cell: dict[str, list[Release | Line]] = {}
         for release in releases:
             if release.cell not in self._accounts:
@@ -143,7 +168,16 @@ class Ledger:
 
     @classmethod
     def read(cls, path: Path) -> Ledger:
-        """Inverse of ``write``; ``PrivacyError`` names file and line of anything it does not know."""
+        """Inverse of ``write``.
+
+        Args:
+            path: a ledger file, JSON lines.
+
+        Raises:
+            PrivacyError: a line is not one of a ledger; the error names file and line. Or a cell has two guarantees.
+            OSError: the file cannot be read.
+            UnicodeDecodeError: it is not UTF-8.
+        """
         ledger, found = cls(), list[Line]()
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
@@ -156,7 +190,12 @@ class Ledger:
 
     @classmethod
     def of_lines(cls, texts: Iterable[str]) -> Ledger:
-        """Inverse of ``lines``."""
+        """Inverse of ``lines``.
+
+        Raises:
+            PrivacyError: a line is of no kind that a ledger has, or says what it may not.
+            ValueError: a line is not JSON.
+        """
         ledger, found = cls(), list[Line]()
         for text in texts:
             found += ledger._read_line(json.loads(text))
@@ -176,9 +215,16 @@ class Ledger:
 
 
 def spent(lines: Iterable[Line], path: str | None = None) -> dict[int, Event]:
-    """Per client, everything that ``lines`` say it released (on ``path`` only, if given), composed.
+    """Per client, everything that it released, composed.
 
     Clients that released the same share one event, so that ten thousand equal clients cost no more than one.
+
+    Args:
+        lines: of one cell.
+        path: only what was released on it; None: all paths.
+
+    Returns:
+        Client → its releases as one event.
     """
     per_client: dict[int, dict[Event, int]] = {}
     for line in lines:

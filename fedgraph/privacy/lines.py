@@ -8,9 +8,9 @@ same noise are one line: clients 0–9999, rounds 0–99. Nothing is lost: a lin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.events import Event, from_dict, to_dict
@@ -20,7 +20,16 @@ Spans = tuple[tuple[int, int], ...]  # whole numbers as ranges, ascending, both 
 
 @dataclass(frozen=True)
 class Release:
-    """One release. path: the channel it belongs to (e.g. ``model``, ``embedding``). client, round: who and when."""
+    """One release, as the desk writes it.
+
+    Attributes:
+        cell: the account that it belongs to.
+        path: the channel, for example ``model`` or ``embedding``.
+        client: who released it.
+        round: when.
+        mechanism: what was done, in words.
+        event: what it did, for the accountants.
+    """
 
     cell: str
     path: str
@@ -32,7 +41,17 @@ class Release:
 
 @dataclass(frozen=True)
 class Line:
-    """Each of ``clients`` released on ``path`` ``times`` times in each of ``rounds``, by one mechanism at one price."""
+    """Each of many clients released on one path equally often in each of many rounds, by one mechanism at one price.
+
+    Attributes:
+        cell: the account that it belongs to.
+        path: the channel.
+        clients: who, as ranges.
+        rounds: when, as ranges.
+        times: how often each client did so in each round, ≥ 1.
+        mechanism: what was done, in words.
+        event: what one of the releases did.
+    """
 
     cell: str
     path: str
@@ -53,6 +72,7 @@ class Line:
         return self.times * count_in_spans(self.rounds)
 
     def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: one line of a ledger file."""
         return {
             "kind": "release",
             "cell": self.cell,
@@ -67,7 +87,12 @@ class Line:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Line:
-        """Inverse of ``to_dict``."""
+        """Inverse of ``to_dict``.
+
+        Raises:
+            PrivacyError: ranges that are not in ascending order, or a count that is not that of clients, rounds and times.
+            KeyError: a key is missing.
+        """
         event = from_dict(data["event"])
         clients, rounds = _spans_from(data["clients"]), _spans_from(data["rounds"])
         line = cls(data["cell"], data["path"], clients, rounds, int(data["times"]), data["mechanism"], event)
@@ -105,8 +130,14 @@ def count_in_spans(spans: Spans) -> int:
 def fewest_lines(releases: Iterable[Release | Line]) -> tuple[Line, ...]:
     """The same releases in as few lines as one pass over rounds finds, in the order of their first rounds.
 
-    First, equal releases of the same rounds become one line over clients; then equal lines of several rounds become one.
-    The result depends on what was released only, not on the order in which workers reported it.
+    First, equal releases of the same rounds become one line over clients. Then equal lines of several rounds become one. Which
+    lines come out of single releases depends on what was released, not on the order in which workers reported it.
+
+    Args:
+        releases: single ones, and lines that stand for many.
+
+    Returns:
+        Lines that stand for exactly these releases; lines of equal first round keep the order in which they were found.
     """
     counted: dict[tuple[str, str, str, Event, int], Counter[int]] = {}
     lines: list[Line] = []
@@ -120,37 +151,26 @@ def fewest_lines(releases: Iterable[Release | Line]) -> tuple[Line, ...]:
         for times in sorted(set(clients.values())):
             who = spans_of(c for c, n in clients.items() if n == times)
             lines.append(Line(cell, path, who, ((round_, round_),), times, mechanism, event))
-    return _over_rounds(_over_clients(lines))
+    return tuple(sorted(_merged(_merged(lines, "clients"), "rounds"), key=lambda line: line.rounds[0][0]))
 
 
-def _over_clients(lines: Iterable[Line]) -> list[Line]:
-    """Lines that differ in their clients only as one; a client that stands in two of them counts twice, and stays apart."""
-    return _merged(lines, lambda line: line.rounds, lambda line: line.clients, lambda line, both: replace(line, clients=both))
-
-
-def _over_rounds(lines: Iterable[Line]) -> tuple[Line, ...]:
-    """Lines that differ in their rounds only as one; a round that stands in two of them counts twice, and stays apart."""
-    found = _merged(lines, lambda line: line.clients, lambda line: line.rounds, lambda line, both: replace(line, rounds=both))
-    return tuple(sorted(found, key=lambda line: line.rounds[0][0]))
-
-
-def _merged(
-    lines: Iterable[Line],
-    same: Callable[[Line], Spans],
-    along: Callable[[Line], Spans],
-    extended: Callable[[Line, Spans], Line],
-) -> list[Line]:
-    """Lines alike in all but ``along``, joined where it does not overlap; ``same`` is the other of clients and rounds."""
-    found: dict[tuple[object, ...], list[Line]] = {}
+def _merged(lines: Iterable[Line], along: Literal["clients", "rounds"]) -> list[Line]:
+    """Lines that differ in ``along`` only as one. Whoever stands in two of them counts twice, and stays apart."""
+    found: dict[Line, list[Spans]] = {}
     for line in lines:
-        alike = found.setdefault((line.cell, line.path, same(line), line.times, line.mechanism, line.event), [])
+        own = line.clients if along == "clients" else line.rounds
+        alike = found.setdefault(_with(line, along, ()), [])
         for place, other in enumerate(alike):
-            if not _overlap(along(other), along(line)):
-                alike[place] = extended(other, _union(along(other), along(line)))
+            if not _overlap(other, own):
+                alike[place] = _union(other, own)
                 break
         else:
-            alike.append(line)
-    return [line for alike in found.values() for line in alike]
+            alike.append(own)
+    return [_with(line, along, spans) for line, alike in found.items() for spans in alike]
+
+
+def _with(line: Line, along: Literal["clients", "rounds"], spans: Spans) -> Line:
+    return replace(line, clients=spans) if along == "clients" else replace(line, rounds=spans)
 
 
 def _overlap(one: Spans, two: Spans) -> bool:

@@ -99,8 +99,8 @@ import numpy as np
 from scipy.special import digamma
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Count
-from fedgraph.privacy.sensitivity import Bound, require_finite, require_positive
+from fedgraph.privacy.fields import Count, require_finite, require_positive
+from fedgraph.privacy.sensitivity import Bound
 from fedgraph.privacy.shapes import Array
 from fedgraph.privacy.units import Relation, Unit
 
@@ -110,9 +110,16 @@ _WORTH_IT = 4.1  # M / typical degree from which the log cap beats plain sums un
 
 @dataclass(frozen=True)
 class DegreeCap:
-    """h for graphs of ``num_nodes`` nodes. knee: D. silent: m₀, or None where every edge weighs 1 (plain sums).
+    """h, the weight of an edge by the larger degree of its two ends.
 
-    limit: M where a platform enforces one, else None.
+    Attributes:
+        num_nodes: n ≥ 1, nodes of the graph.
+        knee: D ≥ 1; edges weigh 1 up to it.
+        silent: m₀ > D, the degree from which on edges weigh 0; None: every edge weighs 1 (plain sums).
+        limit: M ≥ 1 where a platform enforces one, else None.
+
+    Raises:
+        PrivacyError: a number out of its range.
     """
 
     num_nodes: int
@@ -141,7 +148,14 @@ class DegreeCap:
         return np.where(degrees >= self.silent, 0.0, np.clip(1.0 - fallen, 0.0, 1.0))
 
     def changes(self, rows_released: bool = False) -> tuple[Array, Array]:
-        """(Σ ‖ΔR_u‖², Σ ‖ΔR_u‖) at most, for each degree m = 0 … of the removed node, without rounding."""
+        """What a removed node changes at most, for each degree m = 0, 1 … that it may have, without rounding.
+
+        Args:
+            rows_released: whether its own row is released, too.
+
+        Returns:
+            (Σ ‖ΔR_u‖², Σ ‖ΔR_u‖), two arrays of float64.
+        """
         others = max(2, self.num_nodes) - 1
         m = np.arange(min(others, others if self.limit is None else self.limit) + 1, dtype=np.float64)
         s, direct = self.slope, self.factors[: m.size]
@@ -152,6 +166,10 @@ class DegreeCap:
     def sensitivity_l2(self, replaces: bool = False, rows_released: bool = False) -> float:
         """Δ₂ of one sum over neighbours, rounding included.
 
+        Args:
+            replaces: whether a node is replaced (two removals), not zeroed.
+            rows_released: whether anybody but its owner sees a node's row.
+
         >>> round(DegreeCap(6401, 10, 3200).sensitivity_l2(), 2), round(DegreeCap(401).sensitivity_l2(), 2)
         (13.75, 20.0)
         """
@@ -159,16 +177,27 @@ class DegreeCap:
         return (2 if replaces else 1) * (exact + math.sqrt(self.num_nodes) * self.num_nodes**2 * ROUNDING)
 
     def sensitivity_l1(self, replaces: bool = False) -> float:
-        """Largest Σ_u ‖ΔR_u‖₂ over the rows of others, rounding included."""
+        """Largest Σ_u ‖ΔR_u‖₂ over the rows of others, rounding included.
+
+        Args:
+            replaces: whether a node is replaced (two removals), not zeroed.
+        """
         exact = float(self.changes()[1].max())
         return (2 if replaces else 1) * (exact + self.num_nodes**3 * ROUNDING)
 
 
 def log_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> DegreeCap:
-    """The log cap of a graph with ``num_nodes`` nodes, or plain sums where those cost less.
+    """The log cap of a graph, or plain sums where those cost less.
 
-    knee: D. Of the ratio of signal to noise D = 1 leaves no edge less than any other D does: h_D/s is
-    H_{m₀−1} − H_{max(d, D)−1}. limit: M, enforced by the platform.
+    Of the ratio of signal to noise D = 1 leaves no edge less than any other D does: h_D/s is H_{m₀−1} − H_{max(d, D)−1}.
+
+    Args:
+        num_nodes: n ≥ 1.
+        knee: D ≥ 1.
+        limit: M, enforced by the platform; None where there is none.
+
+    Returns:
+        The rule of least Δ₂ (zero-out, rows not released).
     """
     ends = {(num_nodes - 1) // 2} | ({limit} if limit is not None and limit < num_nodes else set())
     rules = [DegreeCap(num_nodes, knee, None, limit), *(DegreeCap(num_nodes, knee, m, limit) for m in ends if m > knee)]
@@ -176,7 +205,17 @@ def log_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> DegreeCa
 
 
 def limited(num_nodes: int, limit: int, typical: int, knee: int = 1) -> DegreeCap:
-    """Under an enforced limit M: the log cap where M > 4.1 times the typical degree (a public guess), else plain sums."""
+    """The rule for graphs whose platform enforces a limit.
+
+    Args:
+        num_nodes: n ≥ 1.
+        limit: M, the enforced limit.
+        typical: a public guess of the usual degree.
+        knee: D ≥ 1.
+
+    Returns:
+        ``log_cap`` where M is more than 4.1 times the usual degree, else plain sums.
+    """
     return log_cap(num_nodes, knee, limit) if limit > _WORTH_IT * typical else DegreeCap(num_nodes, knee, None, limit)
 
 
@@ -190,10 +229,14 @@ END = 1.0  # Δ₂ of one end of an undirected edge
 
 @dataclass(frozen=True)
 class NeighbourSums(Bound):
-    """Rows that are sums of at most ``max_terms`` vectors of norm at most 1.
+    """Rows [n, h] that are sums of at most ``max_terms`` vectors of norm at most 1.
 
-    The vectors are scaled where they are made (``learning.propagation.aggregation.unit_length``); here each row is checked
-    against what such a sum can be: finite, and of norm at most max_terms. cap: how edges are weighed; None: each by 1.
+    The vectors are scaled where they are made (``learning.propagation.aggregation.unit_length``). Here each row is checked
+    against what such a sum can be: finite, and of norm at most max_terms.
+
+    Attributes:
+        max_terms: vectors in a row, at most; ≥ 1.
+        cap: how edges are weighed; None: each by 1.
     """
 
     additive: ClassVar[bool] = True
@@ -213,10 +256,12 @@ class NeighbourSums(Bound):
 
 @dataclass(frozen=True)
 class Degrees(Bound):
-    """How many neighbours each of ``num_nodes`` nodes has among them, [num_nodes]. An undirected edge is counted at both its
-    ends, Δ₁ = 2; a directed one at one, Δ₁ = 1.
+    """How many neighbours each of ``num_nodes`` nodes has among them, [num_nodes].
 
     Enforced by clamping every count into 0 … num_nodes − 1, which moves no two counts further apart.
+
+    Attributes:
+        num_nodes: how many nodes.
     """
 
     num_nodes: int
@@ -228,7 +273,11 @@ class Degrees(Bound):
         return np.asarray(np.clip(value, 0, self.num_nodes - 1))
 
     def sensitivity_l1(self, relation: Relation) -> float:
-        """Δ₁. Raises ``PrivacyError`` for a relation that is not of edges."""
+        """Δ₁: an undirected edge is counted at both its ends (2), a directed one at one (1).
+
+        Raises:
+            PrivacyError: a relation that is not of edges.
+        """
         if relation is Relation.EDGE_UNDIRECTED:
             return 2.0
         if relation is Relation.EDGE_DIRECTED:
@@ -239,8 +288,13 @@ class Degrees(Bound):
 def sensitivity(relation: Relation, degree: int | None = None, rows_released: bool = True) -> float:
     """Δ₂ of one aggregation, by the table above.
 
-    relation: which inputs are neighbours. degree: the promised maximum degree D (node level only).
-    rows_released: whether anybody but its owner sees a row.
+    Args:
+        relation: which inputs are neighbours.
+        degree: the promised maximum degree D ≥ 1; node level only.
+        rows_released: whether anybody but its owner sees a row; node level only.
+
+    Raises:
+        PrivacyError: node level without D, or a relation that is neither of edges nor of nodes.
 
     >>> sensitivity(Relation.EDGE_DIRECTED), round(sensitivity(Relation.EDGE_UNDIRECTED) ** 2, 12)
     (1.0, 2.0)
@@ -272,13 +326,33 @@ def _lipschitz(bound: float) -> float:
 
 
 def balanced_scale(cap: DegreeCap, clip: float, bound: float) -> float:
-    """The c at which all other rows together cost as much as a node's own."""
+    """The c at which all other rows together cost as much as a node's own: L·Δ₁/C.
+
+    Args:
+        cap: how edges are weighed, and how many nodes there are.
+        clip: C, finite and > 0.
+        bound: B, finite and > 0.
+
+    Raises:
+        PrivacyError: a number out of its range.
+    """
     require_positive("clip", clip)
     return _lipschitz(bound) * cap.sensitivity_l1() / clip
 
 
 def gradient_sensitivity(cap: DegreeCap, clip: float, bound: float, scale: float, replaces: bool = False) -> float:
-    """Δ of one sum, in data units."""
+    """Δ of one sum of clipped gradients, in data units: C + min(L·Δ₁/c, 2C·(n − 1)), twice that where a node is replaced.
+
+    Args:
+        cap: how edges are weighed, and how many nodes there are.
+        clip: C, finite and > 0.
+        bound: B, the norm that Θ_a is kept at, finite and > 0.
+        scale: c, finite and > 0.
+        replaces: whether a node is replaced, not zeroed.
+
+    Raises:
+        PrivacyError: a number out of its range.
+    """
     require_positive("clip", clip)
     require_positive("scale", scale)
     others = min(_lipschitz(bound) * cap.sensitivity_l1() / scale, 2 * clip * (cap.num_nodes - 1))

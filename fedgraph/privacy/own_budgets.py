@@ -17,30 +17,6 @@ secure aggregation too, since a sum that holds w·value moves by wΔ. For units 
 That w ≤ 1 (that this client asked) is public. **Edge cases.** ε_own ≥ the plan's ε → w = 1, nothing changes. A release that is
 not a Gaussian on a bounded value → ``PrivacyError``; so are noise-free plans (ε = ∞), which have no noise to hide in. Not for
 prices per end of an edge: the other end may lie at a client that did not ask.
-
-Sums over records of which one person may own several, and several people one: what all of one person's records can change.
-
-A record e is a row of d numbers x_ec in [0, 1] and the set of its owners: an edge belongs to both its ends (node level), or to
-whom the table names (entity level). Column c of the release is the largest weighed sum in which nobody counts more than D
-times:
-
-    f_c = max Σ_e w_e x_ec   over 0 ≤ w_e ≤ 1  with  Σ_{e owned by p} w_e ≤ D  for every person p.
-
-**Guarantee** (all records of one person vanish, *every* graph, any number of owners of a record): 0 ≤ f_c − f'_c ≤ D, so the
-vector of d columns changes by at most Δ₂ = D·√d.
-
-*Proof.* Weights that are allowed without p's records are allowed with them (they get weight 0), so f' ≤ f. The best weights
-with p's records, restricted to all others, are allowed without them; what is lost is Σ_{e of p} w_e x_ec ≤ D. □ A cut ("keep
-the first D records of each person") has no such bound: whoever goes frees places, which others fill in turn.
-
-The largest sum is a linear program (a Lipschitz extension: Kasiviswanathan, Nissim, Raskhodnikova & Smith 2013; Raskhodnikova &
-Smith 2016). People with at most D records bind nothing and are left out of it. Where nobody has more, f is the plain sum.
-
-**Rounding.** The solver is not believed: its weights are made feasible, its prices y ≥ 0 give an upper bound on f (weak
-duality), and what is released lies between both. A gap above ``SLACK``·D is an error; half of Δ's surplus covers it.
-
-**Edge cases.** NaN, a record without an owner, an owner twice → ``UnboundedValueError``. D < 1 → ``PrivacyError``. No record
-→ 0.
 """
 
 from __future__ import annotations
@@ -51,17 +27,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
-from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, PoissonGaussian, Repeated
-from fedgraph.privacy.fields import Count, Positive
+from fedgraph.privacy.fields import Positive
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
-from fedgraph.privacy.sensitivity import Bound, require_finite
-from fedgraph.privacy.units import Relation
 
 NOISED = (Gaussian, PoissonGaussian, FixedSizeGaussian)
 HALVINGS = 12  # of the interval in which w is looked for, where releases are not all Gaussian
@@ -70,7 +43,15 @@ MARGIN = 1 - 1e-6  # of the share, for what rounding the product can add
 
 @dataclass(frozen=True)
 class ShrunkGaussianNoise(Mechanism):
-    """share·value + N(0, std²) per entry, 0 < share ≤ 1. std in data units, > 0."""
+    """share·value + N(0, std²) per entry.
+
+    Attributes:
+        std: of the noise, in data units, finite and > 0.
+        share: w, in (0, 1]. The value is multiplied by a little less (one part in 10⁶), for what rounding the product can add.
+
+    Raises:
+        PrivacyError: a share above 1.
+    """
 
     std: Positive
     share: Positive
@@ -90,10 +71,18 @@ class ShrunkGaussianNoise(Mechanism):
 
 
 def own_share(releases: Sequence[PlannedRelease], epsilon: float, delta: float) -> float:
-    """w of a client that releases ``releases`` and asks for ``epsilon`` at ``delta``: in (0, 1].
+    """w of a client with an ε of its own.
+
+    Args:
+        releases: all that it releases.
+        epsilon: what it asks for, > 0 and finite.
+        delta: of the plan.
+
+    Returns:
+        w in (0, 1]; 1 where the plan keeps that ε already.
 
     Raises:
-        PrivacyError: a release is no Gaussian sum, or no share above 2⁻¹² is small enough.
+        PrivacyError: a release is no Gaussian sum, or no share of 2⁻¹² or more is small enough.
     """
     for release in releases:
         if not isinstance(release.event, NOISED) or not isinstance(release.mechanism, GaussianNoise):
@@ -130,7 +119,20 @@ def _weaker(event: Event, kept: float) -> Event:
 def applied(
     releases: Sequence[PlannedRelease], own: Mapping[int, float], num_clients: int, delta: float
 ) -> tuple[PlannedRelease, ...]:
-    """The plan's releases, where client c of ``own`` keeps ε ≤ own[c]. ``PrivacyError`` as the module says."""
+    """The plan's releases, where some clients keep an ε of their own.
+
+    Args:
+        releases: those of the plan.
+        own: client → the ε that it asks for, > 0 and finite; empty: nothing changes.
+        num_clients: how many clients there are.
+        delta: of the plan.
+
+    Returns:
+        The releases; where somebody asks, one for each client.
+
+    Raises:
+        PrivacyError: a client or an ε that there is not, or as ``own_share``.
+    """
     if not own:
         return tuple(releases)
     shares = {}
@@ -149,86 +151,3 @@ def _shrunk(release: PlannedRelease, kept: float) -> PlannedRelease:
     if kept >= 1 or not isinstance(release.mechanism, GaussianNoise):
         return release
     return replace(release, mechanism=ShrunkGaussianNoise(release.mechanism.std, kept), event=_weaker(release.event, kept))
-
-
-SLACK = 1e-3  # of D: how far a released sum may be below the largest one
-
-
-@dataclass(frozen=True)
-class OwnedRows(Bound):
-    """Records [m, columns + k]: ``columns`` numbers, clamped into 0 … 1, then up to k owners (−1: no further one).
-
-    limit: D, what one person counts for at most. Enforced by the program above: [columns], float64.
-    """
-
-    limit: Count
-    columns: Count
-
-    def enforce(self, value: np.ndarray) -> np.ndarray:
-        require_finite(value)
-        if value.ndim != 2 or value.shape[1] <= self.columns:
-            raise UnboundedValueError(f"OwnedRows needs {self.columns} columns and owners, found shape {value.shape}")
-        rows, owners = np.clip(value[:, : self.columns], 0.0, 1.0), value[:, self.columns :].astype(np.int64)
-        return largest_sums(rows.astype(np.float64), incidence(owners), self.limit)
-
-    def sensitivity_l2(self, relation: Relation) -> float:
-        """Δ₂. ``PrivacyError`` for a relation under which other things change than the records of one owner."""
-        if relation not in (Relation.NODE_LINKS, Relation.ENTITY_LINKS):
-            raise PrivacyError(f"records of one owner are bounded, found {relation.value}")
-        return self.limit * (1 + 2 * SLACK) * math.sqrt(self.columns)
-
-
-def incidence(owners: np.ndarray) -> sp.csr_array:
-    """CSR [people, m] of zeros and ones. owners: int64 [m, k], −1 where there is no further one."""
-    if len(owners) and (owners.max(axis=1) < 0).any():
-        raise UnboundedValueError("a record has no owner: nothing bounds how often it counts")
-    records = np.repeat(np.arange(len(owners)), owners.shape[1])
-    flat = owners.ravel()
-    people, numbers = np.unique(flat[flat >= 0], return_inverse=True)
-    found = sp.csr_array((np.ones(numbers.size), (numbers, records[flat >= 0])), shape=(people.size, len(owners)))
-    if found.nnz < numbers.size:
-        raise UnboundedValueError("a record names one owner twice")
-    return found
-
-
-def largest_sums(rows: np.ndarray, owned: sp.csr_array, limit: int) -> np.ndarray:
-    """float64 [d], f of every column.
-
-    Args:
-        rows: float64 [m, d] in [0, 1].
-        owned: CSR [people, m], 1 where a person owns a record.
-        limit: D ≥ 1.
-
-    Raises:
-        PrivacyError: the solver's answer is further than ``SLACK``·D from the largest sum.
-
-    >>> star = incidence(np.array([[0, 1], [0, 2], [0, 3]]))
-    >>> largest_sums(np.array([[1.0, 0.2], [1.0, 0.9], [1.0, 0.5]]), star, 2).round(6).tolist()
-    [2.0, 1.4]
-    """
-    many = sp.csr_array(owned[np.diff(owned.indptr) > limit])
-    bound = np.zeros(len(rows), dtype=bool)
-    bound[many.indices] = True
-    free = rows[~bound].sum(axis=0)
-    if not many.shape[0]:
-        return np.asarray(free)
-    inside = sp.csr_array(sp.csc_array(many)[:, np.flatnonzero(bound)])
-    return np.array([total + _largest(column, inside, limit) for total, column in zip(free, rows[bound].T, strict=True)])
-
-
-def _largest(column: np.ndarray, owned: sp.csr_array, limit: int) -> float:
-    from scipy.optimize import linprog  # not before it is used: every run lists all methods
-
-    found = linprog(-column, A_ub=owned, b_ub=np.full(owned.shape[0], float(limit)), bounds=(0, 1), method="highs")
-    if found.x is None:
-        raise PrivacyError(f"the largest sum in which nobody counts more than {limit} times was not found: {found.message}")
-    weights = np.clip(found.x, 0.0, 1.0)
-    weights /= max(1.0, float((owned @ weights).max()) / limit)
-    prices = np.maximum(-found.ineqlin.marginals, 0.0)
-    above = limit * prices.sum() + np.maximum(column - owned.T @ prices, 0.0).sum()
-    total = float(weights @ column)
-    if not above - total <= SLACK * limit:
-        raise PrivacyError(
-            f"the solver's sum {total} may be {above - total:g} below the largest one; allowed: {SLACK * limit:g}"
-        )
-    return total

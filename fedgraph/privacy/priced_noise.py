@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import events, neighbour_sums, own_budgets, private_counts
+from fedgraph.privacy import events, neighbour_sums, private_counts
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms import edge_mechanisms, integer_shares, local_bits, noise
@@ -23,6 +23,7 @@ from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import Mechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.own_budgets import ShrunkGaussianNoise
+from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.sensitivity import Bound, Box, ClippedSum, EdgeRows, L2Ball, Rows, SimplexRows, sensitivity_l2
 from fedgraph.privacy.units import Protection, Relation, Unit
 
@@ -33,8 +34,11 @@ ROUNDING = 1e-9  # of a standard deviation or an ε
 class Place:
     """Where a mechanism stands.
 
-    bound: of the value that it is given. protection: unit, relation and promises of the price. hiding: how many clients' noise
-    is in what the viewer sees, at least, without those that tell the viewer theirs. per_end: events price one end of an edge.
+    Attributes:
+        bound: of the value that it is given.
+        protection: unit, relation and promises of the price.
+        hiding: how many clients' noise is in what the viewer sees, at least, without those that tell the viewer theirs.
+        per_end: whether events price one end of an edge.
     """
 
     bound: Bound
@@ -47,7 +51,7 @@ Rule: TypeAlias = Callable[..., bool]  # (mechanism, event, place) → whether t
 
 
 def require(release: PlannedRelease, place: Place) -> None:
-    """``PrivacyError`` where ``release`` is priced for noise that its mechanism does not add.
+    """Refuses a release that is priced for noise that its mechanism does not add.
 
     Args:
         release: what a plan declares.
@@ -93,7 +97,18 @@ def _rule_of(mechanism: Mechanism, event: Event) -> Rule:
 
 
 def least_change(place: Place, relation: Relation) -> float:
-    """The least Δ₂ that the bounded value can have under ``relation``: some unit moves it by as much."""
+    """The least Δ₂ that the bounded value can have: some unit moves it by as much.
+
+    Args:
+        place: the bound, and the promises that go with it.
+        relation: which two inputs are neighbours.
+
+    Returns:
+        Δ₂ in data units.
+
+    Raises:
+        PrivacyError: the bound has no such number under ``relation``.
+    """
     bound, promised = place.bound, place.protection.promised_degree
     if isinstance(bound, neighbour_sums.NeighbourSums):
         if relation is Relation.EDGE_UNDIRECTED and place.per_end:
@@ -103,7 +118,7 @@ def least_change(place: Place, relation: Relation) -> float:
         return neighbour_sums.sensitivity(relation, promised, rows_released=False)
     if isinstance(bound, EdgeRows) and place.per_end:
         return bound.clip / math.sqrt(2)  # an inner edge, both of whose ends are at one client, moves it by the clip
-    if isinstance(bound, own_budgets.OwnedRows):
+    if isinstance(bound, OwnedRows):
         return bound.sensitivity_l2(relation)
     if isinstance(bound, private_counts.MeetingCounts):
         return bound.change(relation)

@@ -54,7 +54,8 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.sensitivity import Bound, require_finite
+from fedgraph.privacy.fields import require_finite
+from fedgraph.privacy.sensitivity import Bound
 from fedgraph.privacy.units import Relation, Unit
 
 BINS = 16
@@ -65,7 +66,16 @@ SURE = 3.0  # standard deviations of the noise above which a bin counts as peopl
 
 @dataclass(frozen=True)
 class ColumnCounts(Bound):
-    """Positions, int [n ≤ num_rows, num_columns], become counts: float64 [columns, BINS + 2], or [1, BINS + 2] where pooled."""
+    """Positions, whole numbers [n, num_columns], become counts: float64 [num_columns, BINS + 2], or [1, BINS + 2] where pooled.
+
+    Attributes:
+        num_columns: d ≥ 1.
+        num_rows: the largest n, ≥ 1; a row is one person.
+        pooled: whether the counts of all columns are added up, 1/d to a bin for each column.
+
+    Raises:
+        PrivacyError: no column or no row.
+    """
 
     additive: ClassVar[bool] = True
     num_columns: int
@@ -88,14 +98,29 @@ class ColumnCounts(Bound):
 
 
 def column_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
-    """Δ₂ of all counts of ``bound`` together, by the table above; ``PrivacyError`` for a ``relation`` that is not of nodes."""
+    """Δ₂ of all counts together, by the table above.
+
+    Args:
+        bound: of the counts.
+        relation: of nodes.
+
+    Raises:
+        PrivacyError: a relation that is not of nodes.
+    """
     if relation.unit is not Unit.NODE:
         raise PrivacyError(f"counts of columns have no sensitivity under {relation.value}")
     return math.sqrt((1 if bound.pooled else bound.num_columns) * (2 if relation.replaces else 1))
 
 
 def on_line(values: np.ndarray) -> np.ndarray:
-    """u of each number, float64; NaN stays NaN."""
+    """u of each number: sign(x)·log₂(1 + |x|), cut to ±``WIDEST``.
+
+    Args:
+        values: numbers of any shape; NaN stays NaN.
+
+    Returns:
+        float64, of the same shape.
+    """
     exact = np.asarray(values, dtype=np.float64)
     return np.asarray(np.clip(np.sign(exact) * np.log2(1 + np.abs(exact)), -WIDEST, WIDEST))
 
@@ -112,7 +137,15 @@ def bin_edges(brackets: np.ndarray) -> np.ndarray:
 
 
 def positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
-    """int64 [n, d]: 0 below the bracket, 1 … BINS in it, BINS + 1 above, −1 for NaN. line: u, [n, d]. brackets: [d or 1, 2]."""
+    """In which bin each person counts, in each column.
+
+    Args:
+        line: u, float64 [n, d].
+        brackets: float64 [d or 1, 2], where the bins of a column begin and end.
+
+    Returns:
+        int64 [n, d]: 0 below the bracket, 1 … BINS in it, BINS + 1 above, −1 for NaN.
+    """
     low, high = brackets[:, 0], brackets[:, 1]
     with np.errstate(invalid="ignore"):
         place = np.clip(np.floor((line - low) / (high - low) * BINS) + 1, 0, BINS + 1)
@@ -120,10 +153,18 @@ def positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
 
 
 def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> np.ndarray:
-    """The brackets of the next round: the bins between those where people begin and end. std: of the noise in each count.
+    """The brackets of the next round: the bins between those where people begin and end.
 
     People begin where more than ``_TRIMMED`` of them, and more than noise makes, lie to the left, or where a bin is surely
     peopled. Where that is nowhere, the bracket stays.
+
+    Args:
+        brackets: float64 [d, 2], of this round.
+        counts: float64 [d, BINS + 2], noisy.
+        std: of the noise in each count.
+
+    Returns:
+        float64 [d, 2].
     """
     found = brackets.copy()
     for column, own in enumerate(counts):
@@ -139,7 +180,14 @@ def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> n
 
 
 def shares_below(counts: np.ndarray) -> np.ndarray:
-    """Share of the people below each edge of the bins, never falling: float64 [d, BINS + 1] in [0, 1]."""
+    """Share of the people below each edge of the bins, never falling.
+
+    Args:
+        counts: float64 [d, BINS + 2], noisy.
+
+    Returns:
+        float64 [d, BINS + 1] in [0, 1].
+    """
     below = np.cumsum(counts, axis=1)[:, :-1] / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     rising = np.maximum.accumulate(below, axis=1)
     falling = np.minimum.accumulate(below[:, ::-1], axis=1)[:, ::-1]
@@ -202,7 +250,15 @@ class MeetingCounts(Bound):
 
 
 def least_change(length: int, relation: Relation) -> float:
-    """The least Δ₂ of meetings that are ``length`` numbers. ``PrivacyError`` where none are."""
+    """The least Δ₂ of meetings that are a certain number of numbers.
+
+    Args:
+        length: how many numbers.
+        relation: of nodes.
+
+    Raises:
+        PrivacyError: no meetings are so many numbers, or a relation that is not of nodes.
+    """
     tables = [MeetingCounts(1, c, by_class) for c in range(2, length + 1) for by_class in (False, True)]
     fitting = [table.change(relation) for table in tables if table.length == length]
     if not fitting:

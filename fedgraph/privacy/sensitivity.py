@@ -16,27 +16,17 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Checked, Count, Positive
+from fedgraph.privacy.fields import Checked, Count, Positive, require_finite, require_interval
 from fedgraph.privacy.units import Relation, Unit
-
-
-def require_positive(name: str, value: float) -> None:
-    """``PrivacyError`` unless 0 < value < ∞."""
-    if not (math.isfinite(value) and value > 0):
-        raise PrivacyError(f"{name} must be a finite number > 0, found {value}")
-
-
-def require_finite(value: np.ndarray) -> None:
-    """``UnboundedValueError`` where any entry is NaN or infinite."""
-    if not np.isfinite(value).all():
-        raise UnboundedValueError("the value to release holds NaN or infinity; no bound and so no noise covers it")
 
 
 @dataclass(frozen=True)
 class Bound(Checked):
     """Base of all bounds; abstract.
 
-    additive: it bounds records, not a client's whole value, so a sum of several clients' values is held to it just the same.
+    Attributes:
+        additive: whether it bounds records, and not a client's whole value; then a sum of several clients' values is held to it
+            just the same.
     """
 
     additive: ClassVar[bool] = False
@@ -44,16 +34,26 @@ class Bound(Checked):
     def enforce(self, value: np.ndarray) -> np.ndarray:
         """``value`` with the bound made true; what is within it comes back as it is.
 
+        Args:
+            value: what a client wants to release; shape and type are those that the bound is for.
+
+        Returns:
+            A value within the bound. What it is may be another array than ``value``, for example a sum of its rows.
+
         Raises:
             UnboundedValueError: NaN, ±∞, or what no scaling can bring within the bound.
-            PrivacyError: there is no bound of its own.
+            PrivacyError: the class does not say how to enforce itself.
         """
         raise PrivacyError(f"{type(self).__name__} does not say how to enforce itself")
 
 
 @dataclass(frozen=True)
 class L2Ball(Bound):
-    """‖value‖₂ ≤ radius, enforced by scaling down."""
+    """‖value‖₂ ≤ radius, enforced by scaling down.
+
+    Attributes:
+        radius: in data units, finite and > 0.
+    """
 
     radius: Positive
 
@@ -68,14 +68,18 @@ class L2Ball(Bound):
 
 @dataclass(frozen=True)
 class ClippedSum(Bound):
-    """A sum over at most ``num_rows`` rows, each clipped by the learner to norm ``clip`` before summing.
+    """A sum of at most ``num_rows`` rows, each of which the learner clips to norm ``clip`` before it is summed.
 
-    The per-row clipping happens where the gradients are, in ``kernel``; here the sum is checked against what such a
-    sum can be: finite, and of norm at most num_rows·clip. That is far less than the bound says, so the bound rests on
-    the kernel. kernel: the certificate: the full name of the function that clips, e.g.
-    ``fedgraph.learning.clipping.per_sample.clipped_gradient_sum``. A contract test runs every kernel that a plan names on
-    adversarial rows, and a plan refuses a price for a sum without one. Where rows fit into memory, ``Rows`` needs no
-    certificate.
+    The rows are clipped where the gradients are, in ``kernel``. Here the sum is checked against what such a sum can be: finite,
+    and of norm at most num_rows·clip. That is far less than the bound says, so the bound rests on the kernel. A contract test
+    runs every kernel that a plan names on adversarial rows, and a plan refuses a price for a sum without one. Where rows fit
+    into memory, ``Rows`` needs no certificate.
+
+    Attributes:
+        clip: largest L2 norm of a row, in data units, finite and > 0.
+        num_rows: rows in the sum, at most.
+        kernel: the certificate, the full name of the function that clips, e.g.
+            ``fedgraph.learning.clipping.per_sample.clipped_gradient_sum`` (``kernel_name``); empty: none.
     """
 
     additive: ClassVar[bool] = True
@@ -95,10 +99,14 @@ class ClippedSum(Bound):
 
 @dataclass(frozen=True)
 class Rows(Bound):
-    """Rows [at most num_rows, m] of which each is scaled down to L2 norm ``clip`` here, and then summed: [m], float64.
+    """Rows [n, m], each of which is scaled down to L2 norm ``clip`` here, and then summed: float64 [m].
 
-    The desk itself clips, so nothing about the learner has to be believed. A row that holds NaN or infinity is refused.
-    Sums are in double precision; a row is scaled a little below the clip, by what rounding ``num_rows`` additions can add.
+    The desk itself clips, so nothing about the learner has to be believed. A row that holds NaN or infinity is refused. Sums
+    are in double precision. A row is scaled a little below the clip, by what rounding ``num_rows`` additions can add.
+
+    Attributes:
+        clip: largest L2 norm of a row, in data units, finite and > 0.
+        num_rows: the largest n, ≥ 1.
     """
 
     clip: Positive
@@ -132,10 +140,14 @@ class EdgeClippedSum(ClippedSum):
 
 @dataclass(frozen=True)
 class NonNegativeRows(Bound):
-    """A matrix [rows, m] of which at most ``num_rows`` rows depend on data: entries ≥ 0, each row's L2 norm ≤ radius.
+    """A matrix [rows, m] of which at most ``num_rows`` rows depend on data. Entries are ≥ 0, and each row's L2 norm is ≤
+    radius.
 
-    Enforced by clamping below at 0 and scaling rows down; more than ``num_rows`` rows that are not zero are
-    refused (a row that holds no data must be all zero).
+    Enforced by clamping below at 0 and scaling rows down. A row that holds no data must be all zero.
+
+    Attributes:
+        radius: in data units, finite and > 0.
+        num_rows: rows that are not zero, at most; more of them are refused.
     """
 
     radius: Positive
@@ -154,15 +166,22 @@ class NonNegativeRows(Bound):
 
 @dataclass(frozen=True)
 class Box(Bound):
-    """Every entry in [low, high], enforced by clamping."""
+    """Every entry in [low, high], enforced by clamping.
+
+    Attributes:
+        low: the least entry, finite.
+        high: the largest entry, finite, above ``low``.
+
+    Raises:
+        PrivacyError: a limit is not finite, or ``low`` is not below ``high``.
+    """
 
     low: float
     high: float
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise PrivacyError(f"a Box needs finite low < high, found [{self.low}, {self.high}]")
+        require_interval("a Box", self.low, self.high)
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -173,7 +192,10 @@ class Box(Bound):
 class SimplexRows(Bound):
     """A matrix [num_rows, c] whose rows are probability vectors (softmax outputs), all of them data of one unit.
 
-    Enforced by clamping below at 0 and dividing each row by its sum; a row without mass becomes uniform.
+    Enforced by clamping below at 0 and dividing each row by its sum. A row without mass becomes uniform.
+
+    Attributes:
+        num_rows: exactly so many rows, ≥ 1.
     """
 
     num_rows: Count
@@ -194,10 +216,13 @@ class EndsClippedSum(ClippedSum):
 
 @dataclass(frozen=True)
 class EndsSimplexRows(Bound):
-    """A matrix [at most num_rows, c] of probability vectors, or of zeros, one row for each node: an undirected edge may turn
-    the rows of both its ends into any others.
+    """A matrix [n, c] of probability vectors, or of zeros, one row for each node.
 
-    Enforced by clamping below at 0 and dividing each row whose sum is above 1 by it.
+    An undirected edge may turn the rows of both its ends into any others. Enforced by clamping below at 0 and dividing each row
+    whose sum is above 1 by it.
+
+    Attributes:
+        num_rows: the largest n.
     """
 
     num_rows: int
@@ -238,19 +263,31 @@ def _l2_norm(value: np.ndarray) -> float:
 
 
 def sensitivity_l2(bound: Bound, relation: Relation) -> float:
-    """Largest ‖value − value'‖₂ over neighbouring *nodes or graphs*, where the unit touches this one value / row.
-
-    An edge is no row: an edge-level method states its own Δ (an undirected edge changes two rows), so an edge
-    relation is a ``PrivacyError`` here.
+    """Largest ‖value − value'‖₂ over neighbouring values, where the unit touches this one value or row.
 
     * ``ClippedSum``, ``Rows``: one row vanishes (zero-out) → clip; one row is replaced → 2·clip (triangle inequality).
     * ``L2Ball``: zero-out to the zero value → radius; replaced → 2·radius.
     * ``NonNegativeRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² where u, v ≥ 0 → √(2·num_rows)·radius.
     * ``SimplexRows``: every row may become any other; ‖u − v‖² ≤ ‖u‖² + ‖v‖² ≤ ‖u‖₁² + ‖v‖₁² = 2 for u, v ≥ 0 → √(2·num_rows).
     * ``EdgeRows``, ``EdgeClippedSum``: one edge is one row → clip, under an edge relation only.
-    * ``EndsClippedSum``: two rows are replaced, 2·clip each → 4·clip; ``EndsSimplexRows``: two rows, √2 each → 2. Both under
+    * ``EndsClippedSum``: two rows are replaced, 2·clip each → 4·clip. ``EndsSimplexRows``: two rows, √2 each → 2. Both under
       ``edge-undirected`` only.
-    * ``Box`` with m entries is not covered here (it depends on m): mechanisms on a box are priced per entry.
+
+    **Guarantee.** For nodes and graphs that touch one row, and for edges where a bound of edges says so. Of any other bound an
+    undirected edge may change two rows, so an edge relation is refused there: an edge-level method states its own Δ.
+
+    **Edge cases.** A ``Box`` is refused, for the value depends on how many entries it has: mechanisms on a box are priced per
+    entry.
+
+    Args:
+        bound: what was enforced.
+        relation: which two inputs are neighbours.
+
+    Returns:
+        Δ₂ in data units.
+
+    Raises:
+        PrivacyError: the bound has no such number under ``relation``.
     """
     if isinstance(bound, (EdgeRows, EdgeClippedSum)) and relation.unit is Unit.EDGE:
         return bound.clip

@@ -39,8 +39,12 @@ from fedgraph.privacy.units import Assumption, Protection
 class Promise:
     """What a guarantee assumes of the data, and what the data are.
 
-    stated: the promised number, e.g. the degree D. found: the largest one in the data. breaking, units: how many nodes are
-    above it, of how many.
+    Attributes:
+        assumption: what is promised.
+        stated: the promised number, e.g. the degree D.
+        found: the largest one in the data.
+        breaking: how many units are above the promised number.
+        units: how many there are.
     """
 
     assumption: Assumption
@@ -64,10 +68,16 @@ class Promise:
 class Guarantee:
     """What releases are counted for.
 
-    holdings: who holds which node, CSR [clients, nodes], where clients share nodes; None where they do not.
-    per_end: events price one end of an edge, and an edge costs two of them (``composition.ends``).
-    sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline; None where there is none.
-    promises: what is assumed of the data and was looked up there; empty before any data are read.
+    Attributes:
+        protection: unit, relation, viewer and assumptions.
+        delta: δ of every ε.
+        holdings: who holds which node, CSR [clients, nodes], where clients share nodes; None where they do not.
+        per_end: whether events price one end of an edge, so that an edge costs two of them (``composition.ends``).
+        sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline; None where there is none.
+        promises: what is assumed of the data and was looked up there; empty before any data are read.
+
+    Raises:
+        PrivacyError: a one-time sample together with clients that share nodes, or prices per end together with either of them.
     """
 
     protection: Protection
@@ -88,9 +98,12 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class Settlement:
-    """The price of a run. total: of everything together. paths: of each path alone, the rest taken as given.
+    """The price of a run.
 
-    broken: the promises that the data break; where there is one, ``epsilon`` and every path are ∞.
+    Attributes:
+        total: of everything together.
+        paths: of each path alone, the rest taken as given.
+        broken: the promises that the data break; where there is one, ``epsilon`` and every path are ∞.
     """
 
     total: WorstUnit
@@ -132,7 +145,15 @@ class Settlement:
 
 
 def settle(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> Settlement:
-    """The price of what was released, or of what a plan will release."""
+    """The price of what was released, or of what a plan will release.
+
+    Args:
+        guarantee: what it is counted for.
+        releases: lines of a ledger, or those of a plan.
+
+    Returns:
+        The price in total and of each path. No release costs 0.
+    """
     paths = tuple(dict.fromkeys(release.path for release in releases))
     total = _settled(guarantee, _spent(guarantee, releases, None))
     by_path = {path: _settled(guarantee, _spent(guarantee, releases, path)) for path in paths}
@@ -142,7 +163,17 @@ def settle(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRele
 def per_client(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> dict[int, float]:
     """Per client, the ε of the dearest unit that it holds: of a node, or of an edge with at least one end there.
 
-    For clients that share no node (``PrivacyError`` otherwise: a unit then belongs to several). The largest is ``settle``'s.
+    The largest is that of ``settle``.
+
+    Args:
+        guarantee: of clients that share no node.
+        releases: lines of a ledger, or those of a plan.
+
+    Returns:
+        Client → ε; ∞ for all where a promise is broken.
+
+    Raises:
+        PrivacyError: clients share nodes, so that a unit belongs to several.
     """
     if guarantee.holdings is not None:
         raise PrivacyError("clients that share nodes have no price of their own: ask for the worst node's")
@@ -163,12 +194,27 @@ def per_client(guarantee: Guarantee, releases: Sequence[Line] | Sequence[Planned
 
 
 def price_of(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> Price:
-    """The price of one path of a plan, or of all of it; the promises of the guarantee are not looked at."""
+    """The price of one path of a plan, or of all of it; the promises of the guarantee are not looked at.
+
+    Args:
+        guarantee: what it is counted for.
+        releases: those of a plan.
+        path: only this one; None: all paths.
+    """
     return _settled(guarantee, _spent(guarantee, releases, path)).price
 
 
 def again(account: Account, lines: Iterable[Line], path: str | None = None) -> Price:
-    """The price of a ledger's lines, from what the account says of the worst unit: what ``explain`` shows."""
+    """The price of a ledger's lines, from what the account says of the worst unit: what ``explain`` shows.
+
+    Args:
+        account: of the cell.
+        lines: of that cell.
+        path: only this one; None: all paths.
+
+    Returns:
+        The price; its ε is ∞ where a promise is broken.
+    """
     events = spent(lines, path)
     holders = dict(account.path_holders).get(path or "", account.holders)
     guarantee = Guarantee(account.protection, account.delta, None, False, account.sampled_once)
@@ -224,11 +270,20 @@ MOST_CHOICES = 256  # combinations of dearest events over runs that are priced o
 
 
 def dearest_events(guarantee: Guarantee, releases: Sequence[Line] | Sequence[PlannedRelease]) -> tuple[Event, ...]:
-    """What one person may pay for ``releases``: each person pays one of these events, or something that one of them bounds.
+    """What one person may pay for some releases: each person pays one of these events, or something that one of them bounds.
 
     Clients that share nobody: the distinct events of clients. Prices per end of an edge: each pair of them. Clients that share
-    people: one event with all that the holders of any one person release, by kind (an upper bound). ``PrivacyError`` where
-    a promise is broken: then nothing is protected.
+    people: one event with all that the holders of any one person release, by kind (an upper bound).
+
+    Args:
+        guarantee: what is counted.
+        releases: lines of a ledger, or those of a plan.
+
+    Returns:
+        At least one event; the empty one where nothing is released.
+
+    Raises:
+        PrivacyError: a promise is broken, so nothing is protected.
     """
     broken = [promise for promise in guarantee.promises if not promise.kept]
     if broken:
@@ -249,14 +304,30 @@ def dearest_events(guarantee: Guarantee, releases: Sequence[Line] | Sequence[Pla
 
 
 def dearest_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event, ...]:
-    """What one person may pay for several trainings on the same people, of each of which it pays one of the events."""
+    """What one person may pay for several trainings on the same people.
+
+    Args:
+        parts: for each training, the events of which a person pays one.
+
+    Returns:
+        Every combination, composed. Where there are more than ``MOST_CHOICES``, one event with all of them, which bounds each.
+    """
     if math.prod(map(len, parts)) > MOST_CHOICES:  # whoever pays all events of a training pays at least its own
         return (Composed(tuple(event for part in parts for event in part)),)
     return tuple(Composed(chosen) for chosen in dict.fromkeys(itertools.product(*parts)))
 
 
 def dearest_of_account(account: Account, lines: Sequence[Line]) -> tuple[Event, ...]:
-    """The same, from a ledger: it names the holders of the worst unit where several clients release something of one."""
+    """What one person may pay, from a ledger, which names the holders of the worst unit where several clients release something
+    of one.
+
+    Args:
+        account: of the cell.
+        lines: of that cell.
+
+    Returns:
+        At least one event. A broken promise is not looked at.
+    """
     events = spent(lines)
     if account.holders is not None:
         events = {0: Composed(tuple(events[client] for client in account.holders if client in events))}
@@ -266,5 +337,10 @@ def dearest_of_account(account: Account, lines: Sequence[Line]) -> tuple[Event, 
 
 
 def joint_epsilon(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
-    """ε at ``delta`` of one person's charges, where each charge is one of several events: the dearest choice."""
+    """ε of one person's charges, where each charge is one of several events: the dearest choice.
+
+    Args:
+        charges: for each charge, the events of which a person pays one.
+        delta: δ in [0, 1).
+    """
     return max(price(event, delta).epsilon for event in dearest_together(charges))

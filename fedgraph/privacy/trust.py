@@ -9,7 +9,15 @@ from fedgraph.privacy.units import WORDS, Viewer
 
 
 class Trust(Enum):
-    """From the most trust to none. Each level says who must not learn anything: its ``viewer``."""
+    """From the most trust to none. Each level says who must not learn anything: its ``viewer``.
+
+    Attributes:
+        CURATOR: one party holds the whole graph.
+        SUMS: the server sees sums over clients.
+        OWN_CLIENT: the server sees each client's message.
+        ACTIVE_SERVER: the server may also send each client any model.
+        NOBODY: each node adds its own noise.
+    """
 
     CURATOR = "curator"
     SUMS = "sums"
@@ -19,7 +27,7 @@ class Trust(Enum):
 
     @classmethod
     def against(cls, viewer: Viewer) -> Trust:
-        """The level of trust that is left when ``viewer`` must not learn it: the inverse of ``viewer``."""
+        """The level of trust that is left when ``viewer`` must not learn it: the inverse of the property ``viewer``."""
         return next(trust for trust, seen in _VIEWERS.items() if seen is viewer)
 
     @property
@@ -82,7 +90,13 @@ EARLIER = {trust.stream_word: trust.value for trust in Trust if trust is not Tru
 
 
 def trust_called(word: str) -> Trust:
-    """The level of trust that ``word`` names.
+    """The level of trust that a word names.
+
+    Args:
+        word: as in a scenario.
+
+    Returns:
+        The level of that name.
 
     Raises:
         ScenarioError: there is none of this name; a word of an earlier version is told what to write.

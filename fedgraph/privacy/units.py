@@ -17,7 +17,10 @@ WORDS = tomllib.loads(resources.files("fedgraph.privacy").joinpath("words.toml")
 
 
 class Worded(str, Enum):
-    """Base of what a statement names: the value of a member is its name, ``words`` says it in a phrase (``words.toml``)."""
+    """Base of what a statement names.
+
+    The value of a member is its name, and ``words`` says it in a phrase (``words.toml``).
+    """
 
     @property
     def words(self) -> str:
@@ -25,7 +28,14 @@ class Worded(str, Enum):
 
 
 class Unit(str, Enum):
-    """What one person's data is."""
+    """What one person's data is.
+
+    Attributes:
+        EDGE: one edge.
+        NODE: a node with its features, its label and its edges, or with its edges alone (``node-links``).
+        GRAPH: the whole graph of one client.
+        ENTITY: all records that one owner has a part in.
+    """
 
     EDGE = "edge"
     NODE = "node"
@@ -34,7 +44,17 @@ class Unit(str, Enum):
 
 
 class Relation(Worded):
-    """Which two inputs are neighbours."""
+    """Which two inputs are neighbours; ``words`` says each in a phrase.
+
+    Attributes:
+        EDGE_UNDIRECTED: one undirected edge more or less.
+        EDGE_DIRECTED: one directed edge more or less.
+        NODE_ZERO_OUT: one node's features become zero, its edges vanish, its label and its own row are in no sum.
+        NODE_REPLACE: one node's features, label and edges become any others; the number of nodes is public.
+        NODE_LINKS: all edges of one node vanish; who exists, features and labels are public.
+        GRAPH_REPLACE: one client's whole graph becomes any other of the same, public, size.
+        ENTITY_LINKS: all records that one owner has a part in vanish; who exists, features and labels are public.
+    """
 
     EDGE_UNDIRECTED = "edge-undirected"
     EDGE_DIRECTED = "edge-directed"
@@ -65,7 +85,15 @@ class Relation(Worded):
 
 
 class Viewer(Worded):
-    """Who must not learn it: everything this viewer receives has been counted."""
+    """Who must not learn it: everything that this viewer receives has been counted.
+
+    Attributes:
+        CURATOR_TRUSTED: whoever receives the trained model; the curator holds the graph.
+        SERVER_SECURE_AGGREGATION: the server and all other clients, who see sums over clients.
+        SERVER: the server, which sees each client's message.
+        ACTIVE_SERVER: the same server, which may also send each client any model in any round.
+        WORLD: everybody; each node protects its own data before they leave it.
+    """
 
     CURATOR_TRUSTED = "curator-trusted"
     SERVER_SECURE_AGGREGATION = "server-secure-aggregation"
@@ -80,7 +108,7 @@ class Viewer(Worded):
 
 
 class Assumption(Worded):
-    """What must be true for the statement to hold."""
+    """What must be true for the statement to hold; ``words`` says each in a phrase."""
 
     COUNTS_PUBLIC = "counts-public"
     HYPERPARAMETERS_PUBLIC = "hyperparameters-public"
@@ -122,10 +150,17 @@ class Assumption(Worded):
 class Protection:
     """Unit, neighbouring relation, viewer and assumptions of one guarantee.
 
-    promised_degree: the D of ``promised-degree``; must be given exactly when that assumption is made. degree_limit: the M of
-    ``degree-limit-enforced``, likewise. colluders: the t ≥ 2 of ``several-colluders``, likewise.
+    Attributes:
+        relation: which two inputs are neighbours; the unit follows from it.
+        viewer: who must not learn it.
+        assumptions: what must be true, each once.
+        promised_degree: D ≥ 1 of ``promised-degree``; given exactly where that assumption is made.
+        degree_limit: M ≥ 1 of ``degree-limit-enforced``; given exactly where that assumption is made, for nodes only.
+        colluders: t ≥ 2 of ``several-colluders``; given exactly where that assumption is made.
 
-    Raises ``PrivacyError`` when the relation speaks of another unit, or the parts exclude each other.
+    Raises:
+        PrivacyError: parts that exclude each other, a number without its assumption or an assumption without its number, or an
+            assumption that the relation or the viewer needs and that is missing.
     """
 
     relation: Relation
@@ -207,6 +242,7 @@ class Protection:
         return assumption.words + number.get(assumption, "")
 
     def to_dict(self) -> dict[str, object]:
+        """JSON-ready; ``colluders`` is left out where it is None."""
         return {
             "unit": self.unit.value,
             "relation": self.relation.value,
@@ -221,8 +257,16 @@ class Protection:
     def from_dict(cls, data: dict[str, object]) -> Protection:
         """Inverse of ``to_dict``.
 
+        Args:
+            data: a mapping that ``to_dict`` made; ``unit``, ``degree_limit`` and ``colluders`` may be missing.
+
+        Returns:
+            The protection, checked as when it is built.
+
         Raises:
             PrivacyError: not a protection, or its unit is not that of its relation.
+            KeyError: the relation, the viewer, the assumptions or the promised degree are missing.
+            ValueError: a relation, a viewer or an assumption that is not known.
         """
         assumptions = data["assumptions"]
         numbers = (data["promised_degree"], data.get("degree_limit"), data.get("colluders"))

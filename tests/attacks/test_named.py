@@ -12,7 +12,7 @@ from fedgraph import data, plugins
 from fedgraph.attacks import bayes_optimal, link_stealing, lira, rmia
 from fedgraph.attacks.base import game, named
 from fedgraph.attacks.base import named as risks
-from fedgraph.audit import one_run
+from fedgraph.audit import operating_points
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
@@ -152,7 +152,7 @@ def test_noise_of_a_small_budget_hides_them(library: Graph) -> None:
     found = outcome(library, {"method": "features"}, [{"attack": a} for a in ("lira", "rmia", "bayes_optimal")])
     for v in found.facts.named.found:
         assert v.epsilon <= found.epsilon_provable
-        assert v.limit == pytest.approx(one_run.most_advantage(found.epsilon_provable, 1e-3))
+        assert v.limit == pytest.approx(operating_points.most_advantage(found.epsilon_provable, 1e-3))
         assert v.estimator == "curve"
         assert abs(v.auc - 0.5) < 0.12
     clients = {"trust": ["own-client"], "partition": {"partition": "uniform", "clients": 8}}

@@ -11,7 +11,8 @@ from scipy.optimize import linprog
 from scipy.special import expit
 from scipy.stats import binom
 
-from fedgraph.audit.one_run import Count, area, count, epsilon_lower, p_value
+from fedgraph.audit.one_run import Count, count, epsilon_lower, p_value
+from fedgraph.audit.operating_points import roc_area
 from fedgraph.errors import PrivacyError
 
 
@@ -104,8 +105,8 @@ def test_guesses_are_the_extremes_and_runs_add_up() -> None:
     assert count(scores, coins, 1.0) == Count(6, 6, 4)
     assert count(scores, coins, 0.7, centred=True) == Count(6, 4, 3), "∞, −∞, 3, −2 by sign"
     assert Count(6, 2, 2) + Count(4, 4, 1) == Count(10, 6, 3)
-    assert area(scores, coins) == pytest.approx(7 / 9)
-    assert area(np.zeros(4), np.array([1, 0, 1, 0], bool)) == 0.5
+    assert roc_area(scores, coins) == pytest.approx(7 / 9)
+    assert roc_area(np.zeros(4), np.array([1, 0, 1, 0], bool)) == 0.5
 
 
 def best_attack(num_coins: int, guesses: int, right: int, epsilon: float, delta: float) -> float:

@@ -25,8 +25,8 @@ from fedgraph.federation.secure import server as unmasking
 from fedgraph.methods import features, nonprivate, sage_node
 from fedgraph.methods.base import AttendanceRule, Budget
 from fedgraph.partition import uniform
-from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.discrete_gaussian import discrete_gaussian_event
 from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare, PlainShare
 from fedgraph.privacy.settle import settle
 from fedgraph.privacy.units import Assumption, Viewer
@@ -279,9 +279,9 @@ def test_the_price_is_that_of_honest_noise_alone(library: Graph) -> None:
     sensitivity = release.bound.clip / mechanism.step  # type: ignore[attr-defined]  # one node's clipped gradient, in steps
     assert sensitivity == pytest.approx(round(sensitivity))
     failure = secure_plan._FAILURES * job.plan.guarantee.delta / 5
-    event = gaussian.event(round(sensitivity), mechanism.std, 10, mechanism.dimension, failure)
+    event = discrete_gaussian_event(round(sensitivity), mechanism.std, 10, mechanism.dimension, failure)
     assert price(event, 1e-3).epsilon == pytest.approx(price(release.event, 1e-3).epsilon, rel=1e-9)
-    weaker = gaussian.event(round(sensitivity), mechanism.std * 2 / 3, 10, mechanism.dimension, failure)
+    weaker = discrete_gaussian_event(round(sensitivity), mechanism.std * 2 / 3, 10, mechanism.dimension, failure)
     assert price(weaker, 1e-3).epsilon > 1.3 * price(release.event, 1e-3).epsilon
 
 

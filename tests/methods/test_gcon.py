@@ -18,7 +18,6 @@ from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.methods.gcon import releases as encoding
 from fedgraph.partition import uniform
-from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.claims import gcon as claim
 from fedgraph.privacy.events import Composed
@@ -329,7 +328,7 @@ def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewe
         longest = prior + (bounds.c1 + mechanism.noise_std * given.length / n) / total
         lost = given.determinant(longest, total)
         change = (bounds.c1 + bounds.c2 * longest) * psi
-        least = gaussian.noise_std(4.0 * kept, plan.guarantee.delta * kept, change, c, lost, given.missed)
+        least = gaussian_objective.objective_noise_std(4.0 * kept, plan.guarantee.delta * kept, change, c, lost, given.missed)
         assert mechanism.noise_std >= least * (1 - 1e-5)
         least_output = claim.output_sensitivity(mechanism.gradient_norm, total) / 2
         assert mechanism.output_std > least_output

@@ -18,7 +18,8 @@ from fedgraph.methods import heter_poisson
 from fedgraph.methods.base import Budget, Plan, Streams
 from fedgraph.methods.base.node_caps import sparse_rows
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.mentions import curves, gaussian_deltas
+from fedgraph.privacy.accounting.gaussian import gaussian_deltas
+from fedgraph.privacy.accounting.mentions import curves
 from fedgraph.privacy.claims import heter_poisson as published
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Gaussian, MentionedGaussian, PoissonGaussian, Repeated

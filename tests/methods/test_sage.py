@@ -21,8 +21,7 @@ from fedgraph.methods.base import Budget, Plan, PublicFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.aggregation_noise import touched_rows
-from fedgraph.privacy.claims.sage import affected_subgraphs
+from fedgraph.privacy.claims.sage import affected_subgraphs, touched_sage_rows
 from fedgraph.privacy.ledger import Account, Ledger
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
 from fedgraph.privacy.units import Viewer
@@ -80,7 +79,7 @@ def test_a_node_changes_no_more_gradients_than_claimed(layers: int) -> None:
     adjacency = regular(n, degree, 1)
     features = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32) * 5)
     labels = rng.integers(3, size=n)
-    k = touched_rows(degree, layers)
+    k = touched_sage_rows(degree, layers)
     assert k <= affected_subgraphs(degree, layers), "what is published counts the way back as well"
     for node in range(0, n, 12):
         before = rows_of(adjacency, features, labels, layers, clip, seed=2)

@@ -10,8 +10,9 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.accounting import calibrate, gaussian
+from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.accounting.discrete_gaussian import discrete_gaussian_event, discrete_gaussian_rho, discrete_rounded_norm
 from fedgraph.privacy.events import ZCDP, Composed, Event, Gaussian, Repeated
 from fedgraph.privacy.mechanisms import integer_shares as sampler
 from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare, PlainShare, bits_for
@@ -75,7 +76,7 @@ def test_the_distribution_function_is_exact() -> None:
 def test_rounded_neighbours_stay_within_the_stated_sensitivity(norm: float, dimension: int) -> None:
     """Two values that are ``norm`` apart, rounded with the same coins. Directions: one entry, all alike, random."""
     share = DiscreteGaussianShare(step=0.25, bits=40, std=1.0, dimension=dimension)
-    stated = gaussian.rounded_sensitivity(norm, dimension, 1e-6)
+    stated = discrete_rounded_norm(norm, dimension, 1e-6)
     rng = np.random.default_rng(5)
     alone = np.zeros(dimension)
     alone[0] = 1.0
@@ -100,7 +101,7 @@ def test_rounding_costs_what_is_stated() -> None:
         for t in range(5)
     ]
     assert min(distances) > 60
-    assert max(distances) <= gaussian.rounded_sensitivity(50.0, 10_000, 1e-6)
+    assert max(distances) <= discrete_rounded_norm(50.0, 10_000, 1e-6)
 
 
 @pytest.mark.parametrize(("std", "shares"), [(0.5, 2), (0.6, 3), (0.8, 8), (2.0, 5)])
@@ -116,21 +117,21 @@ def test_the_stated_loss_covers_the_exact_one(std: float, shares: int, distance:
     p, q = total[distance:], total[:-distance]
     kept = (p > 1e-200) & (q > 1e-200)
     exact = float(logsumexp(order * np.log(p[kept]) + (1 - order) * np.log(q[kept]))) / (order - 1)
-    assert exact <= gaussian.rho(distance, std, shares, 1) * order * (1 + 1e-9)
+    assert exact <= discrete_gaussian_rho(distance, std, shares, 1) * order * (1 + 1e-9)
 
 
 def test_many_fine_shares_cost_as_one_gaussian_of_concentrated_privacy() -> None:
     """σ of 4 steps in 100 shares: the sum costs what ρ = 1/(2m²) says, to nine digits."""
-    event = gaussian.event(100.0, 40.0, 100, 1_000, 1e-12)
+    event = discrete_gaussian_event(100.0, 40.0, 100, 1_000, 1e-12)
     assert isinstance(event, Composed)
     rho = next(e.rho for e in event.events if isinstance(e, ZCDP))
-    norm = gaussian.rounded_sensitivity(100.0, 1_000, 1e-12)
+    norm = discrete_rounded_norm(100.0, 1_000, 1e-12)
     assert rho == pytest.approx(0.5 * (norm / 400.0) ** 2, rel=1e-9)
     assert price(Repeated(event, 50), 1e-5).epsilon > price(Repeated(Gaussian(4.0), 50), 1e-5).epsilon
 
 
 def test_failures_of_rounding_are_charged_to_delta() -> None:
-    event = gaussian.event(100.0, 40.0, 100, 1_000, 1e-3)
+    event = discrete_gaussian_event(100.0, 40.0, 100, 1_000, 1e-3)
     assert math.isinf(price(Repeated(event, 2), 1.9e-3).epsilon)
     assert math.isfinite(price(Repeated(event, 2), 2.1e-3).epsilon)
 
@@ -158,8 +159,8 @@ def test_what_cannot_be_is_refused() -> None:
         with pytest.raises(PrivacyError):
             DiscreteGaussianShare(**{"step": 0.25, "bits": 20, "std": 1.0, "dimension": 2} | wrong)
     with pytest.raises(PrivacyError):
-        gaussian.rounded_sensitivity(1.0, 10, 0.0)
-    assert math.isinf(gaussian.rho(1.0, 0.49, 10, 1))
+        discrete_rounded_norm(1.0, 10, 0.0)
+    assert math.isinf(discrete_gaussian_rho(1.0, 0.49, 10, 1))
 
 
 @pytest.mark.parametrize(("epsilon", "more"), [(1.0, 0.10), (4.0, 0.09), (8.0, 0.07)])
@@ -169,7 +170,7 @@ def test_how_much_dearer_whole_numbers_are(epsilon: float, more: float) -> None:
 
     def whole(factor: float) -> Event:
         std, failure = factor * steps / math.sqrt(honest), 1e-4 * delta / rounds
-        return Composed((Repeated(gaussian.event(steps, std, honest, 22_000, failure), rounds),))
+        return Composed((Repeated(discrete_gaussian_event(steps, std, honest, 22_000, failure), rounds),))
 
     found = calibrate.noise_multiplier(whole, epsilon, delta)
     ideal = calibrate.noise_multiplier(lambda multiplier: Repeated(Gaussian(multiplier), rounds), epsilon, delta)

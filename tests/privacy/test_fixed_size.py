@@ -8,8 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from fedgraph.privacy.accounting import aggregation_noise, pld
+from fedgraph.privacy.accounting import pld
 from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.claims import sage
 from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, Repeated
 
 
@@ -41,7 +42,7 @@ def test_a_vanishing_row_is_never_dearer_than_a_replaced_one(batch: int) -> None
 
 
 def test_stages_count_the_rows_that_exist() -> None:
-    stage = aggregation_noise.Stage(10, 1.0, aggregation_noise.touched_rows(4, 2), True, False)
+    stage = sage.SageStage(10, 1.0, sage.touched_sage_rows(4, 2), True, False)
     assert stage.touched == 17
     assert stage.event(3.0, 100) == FixedSizeGaussian(3.0, 100, 100, 17, False)
     regular_tree = np.array([1, 4, 4 * 3])  # the node, its neighbours, theirs without the way back

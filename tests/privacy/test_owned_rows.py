@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.own_budgets import SLACK, OwnedRows, incidence, largest_sums
+from fedgraph.privacy.owned_rows import _SLACK, OwnedRows, _incidence, _largest_sums
 from fedgraph.privacy.units import Relation
 
 RNG = np.random.default_rng(5)
@@ -36,8 +36,8 @@ def test_one_persons_records_move_no_column_by_more_than_the_limit(
         whole = bound.enforce(value)
         for person in range(people):
             moved = whole - bound.enforce(without(value, 3, person))
-            assert (moved >= -SLACK * limit).all()
-            assert (moved <= limit * (1 + SLACK)).all()
+            assert (moved >= -_SLACK * limit).all()
+            assert (moved <= limit * (1 + _SLACK)).all()
             assert np.linalg.norm(moved) <= bound.sensitivity_l2(relation)
 
 
@@ -48,7 +48,7 @@ def test_the_bound_is_attained_and_two_thirds_of_it_is_not_enough() -> None:
     moved = bound.enforce(star) - bound.enforce(star[:0])
     assert moved == pytest.approx(np.full(4, 9.0))
     assert np.linalg.norm(moved) > bound.sensitivity_l2(Relation.NODE_LINKS) * 2 / 3
-    assert np.linalg.norm(moved) == pytest.approx(bound.sensitivity_l2(Relation.NODE_LINKS), rel=3 * SLACK)
+    assert np.linalg.norm(moved) == pytest.approx(bound.sensitivity_l2(Relation.NODE_LINKS), rel=3 * _SLACK)
 
 
 def test_a_greedy_cut_would_move_further() -> None:
@@ -67,19 +67,19 @@ def test_a_greedy_cut_would_move_further() -> None:
     assert np.abs(greedy(chain) - greedy(chain[1:])).sum() > 30
     rows = np.concatenate([np.eye(people - 1), chain], axis=1)
     bound = OwnedRows(1, people - 1)
-    assert np.abs(bound.enforce(rows) - bound.enforce(without(rows, people - 1, 0))).max() <= 1 + SLACK
+    assert np.abs(bound.enforce(rows) - bound.enforce(without(rows, people - 1, 0))).max() <= 1 + _SLACK
 
 
 def test_the_sum_is_the_largest_one_and_plain_where_nobody_has_more() -> None:
     value = records(RNG, 5, 7, 2, 1)
-    owned = incidence(value[:, 1:].astype(np.int64))
+    owned = _incidence(value[:, 1:].astype(np.int64))
     best = max(
         float(np.array(kept) @ value[:, 0])
         for kept in itertools.product([0, 1], repeat=7)
         if (owned @ np.array(kept) <= 2).all()
     )
-    assert largest_sums(value[:, :1], owned, 2)[0] >= best - 2 * SLACK, "whole weights are allowed weights"
-    assert largest_sums(value[:, :1], owned, 7)[0] == pytest.approx(value[:, 0].sum(), abs=1e-12)
+    assert _largest_sums(value[:, :1], owned, 2)[0] >= best - 2 * _SLACK, "whole weights are allowed weights"
+    assert _largest_sums(value[:, :1], owned, 7)[0] == pytest.approx(value[:, 0].sum(), abs=1e-12)
 
 
 def test_what_is_refused() -> None:

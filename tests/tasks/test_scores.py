@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from fedgraph.audit import one_run
+from fedgraph.audit import operating_points
 from fedgraph.tasks.base.measures import (
     area_under_roc,
     average_precision,
@@ -74,8 +74,8 @@ def test_measures_are_those_of_scikit_learn_with_many_ties_and_few(levels: int) 
         right = rng.random(60) < rng.uniform(0.05, 0.95)
         right[:2] = True, False
         chances = rng.integers(levels, size=60) / levels
-        assert area_under_roc(right, chances) == one_run.area(chances, right)
-        assert one_run.area(chances, right) == pytest.approx(metrics.roc_auc_score(right, chances), abs=1e-12)
+        assert area_under_roc(right, chances) == operating_points.roc_area(chances, right)
+        assert operating_points.roc_area(chances, right) == pytest.approx(metrics.roc_auc_score(right, chances), abs=1e-12)
         assert average_precision(right, chances) == pytest.approx(metrics.average_precision_score(right, chances), abs=1e-12)
         truth, named = rng.integers(4, size=60), rng.integers(1, 6, size=60)
         expected = metrics.f1_score(truth, named, average="macro", zero_division=0.0)

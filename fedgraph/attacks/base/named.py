@@ -35,7 +35,7 @@ from fedgraph.attacks.base.game import coins_of_shadows
 from fedgraph.attacks.base.scene import Answers, AttackModule, Finding, Scene, log_odds, of_label
 from fedgraph.attacks.base.whole_run import trained
 from fedgraph.attacks.lira import likelihood_ratios
-from fedgraph.audit import curve, one_run
+from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.facts import NamedAttack, NamedAttacks, NodesAtRisk
 from fedgraph.documents.settings import Spec
@@ -49,7 +49,7 @@ GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is s
 
 def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float) -> NamedAttack:
     """The numbers of one finding. provable: the ε that the run was worth."""
-    points = one_run.from_scores(found.scores, found.truth)
+    points = operating_points.operating_points(found.scores, found.truth)
     relation = game.relation_of(module.GAME, scene.made)
     why = _not_comparable(scene, found, relation)
     gaussian = not why and all(is_gaussian(event) for event in scene.made.declared().values())
@@ -73,7 +73,7 @@ def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float)
         why=why,
         estimator=estimator,
         counts=tuple((c.coins, c.guesses, c.right) for c in counts),
-        limit=None if why else one_run.most_advantage(provable, delta),
+        limit=None if why else operating_points.most_advantage(provable, delta),
         answers=scene.answers,
         more=found.metrics,
     )

@@ -20,7 +20,7 @@ import numpy as np
 
 from fedgraph.attacks.base.game import Game, Kind, Run
 from fedgraph.attacks.base.whole_run import log_probabilities, without_spread
-from fedgraph.audit import one_run
+from fedgraph.audit import operating_points
 from fedgraph.documents.settings import Settings
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.privacy.units import Viewer
@@ -57,7 +57,7 @@ def of_edges(score: np.ndarray, kept: np.ndarray, strangers: np.ndarray, what: s
     score: float [k]; kept: bool [k]. strangers: float [m], their scores.
     """
     everyone = np.concatenate([score[kept], strangers])
-    published = one_run.from_scores(everyone, np.arange(everyone.size) < kept.sum())
+    published = operating_points.operating_points(everyone, np.arange(everyone.size) < kept.sum())
     metrics = {"auc_published": published.auc, "tpr_published": published.tpr[1]}
     return Finding(score, kept, what, np.arange(score.size), metrics)
 

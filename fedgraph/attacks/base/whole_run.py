@@ -31,7 +31,7 @@ from scipy.special import log_softmax
 
 from fedgraph import seeds
 from fedgraph.attacks.base import canaries as canaries_of
-from fedgraph.audit import curve, one_run
+from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.facts import CanaryAttack
 from fedgraph.documents.settings import Infinite, Says, Settings, Spec, renamed
@@ -117,7 +117,7 @@ def of_scores(
     bound = curve.estimated_bound(counts, delta, estimator)
     attack = CanaryAttack(tuple((c.coins, c.guesses, c.right) for c in counts), what, estimator, path)
     first = counts[0]
-    metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": one_run.area(scores, coins)}
+    metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": operating_points.roc_area(scores, coins)}
     return Measured(bound, metrics, attack)
 
 

@@ -35,7 +35,7 @@ from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.neighbour_sums import log_cap, sensitivity
-from fedgraph.privacy.own_budgets import OwnedRows
+from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.private_counts import ColumnCounts, column_sensitivity, on_line, positions, widest
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball, sensitivity_l2
 from fedgraph.privacy.units import Relation

@@ -13,7 +13,8 @@ import math
 
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import Budget, Plan
-from fedgraph.privacy.accounting import calibrate, gaussian
+from fedgraph.privacy.accounting import calibrate
+from fedgraph.privacy.accounting.discrete_gaussian import discrete_gaussian_event, discrete_rounded_norm
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated
 from fedgraph.privacy.mechanisms.integer_shares import LEAST_STD, MOST_STD, DiscreteGaussianShare, PlainShare, bits_for
@@ -110,7 +111,7 @@ def _noisy(
         return factor * steps / math.sqrt(honest)
 
     def event(factor: float) -> Event:
-        return gaussian.event(steps, share(factor), honest, dimension, failure)
+        return discrete_gaussian_event(steps, share(factor), honest, dimension, failure)
 
     if budget.private and budget.calibrated_by != "published":
         multiplier = calibrate.noise_multiplier(
@@ -134,7 +135,7 @@ def _resolution(dimension: int, failure: float, multiplier: float, honest: int) 
     Lower where a share of the noise would be larger than ``MOST_STD``, higher where it would be below two steps.
     """
     steps = _LEAST_RESOLUTION
-    while gaussian.rounded_sensitivity(steps, dimension, failure) > (1 + _ROUNDING_COSTS) * steps:
+    while discrete_rounded_norm(steps, dimension, failure) > (1 + _ROUNDING_COSTS) * steps:
         steps *= 2
     while steps > _LEAST_RESOLUTION and 2 * multiplier * steps / math.sqrt(honest) > MOST_STD:
         steps //= 2

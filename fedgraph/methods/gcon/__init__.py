@@ -4,7 +4,7 @@
 
 Z is the capped walk with restart (``learning.propagation.walks``), B has columns of Gamma-distributed radius
 (``mechanisms.objective_perturbation``; constants in ``privacy.claims.gcon``). With ``noise: gaussian`` its entries are normal,
-and several times smaller where rows are wide (own proof: ``accounting.gaussian``). One release per client: Θ. Edges
+and several times smaller where rows are wide (proof: ``mechanisms.gaussian_objective``). One release per client: Θ. Edges
 are private, features and labels public, so the encoder is free. Published and provable ε agree (Theorem 1), for the exact
 minimiser; the distance to it is noised and charged. Θ₀ = 0 as published (prior: 0); by default Θ is pulled towards reading the
 encoder's class scores as they are, which is public, so a small ε costs little (c_θ grows by ‖Θ₀‖; the rest is as proven).

@@ -25,7 +25,8 @@ from fedgraph.methods import base
 from fedgraph.methods.base import seen
 from fedgraph.methods.base.node_caps import descent_of, directions, sparse_rows
 from fedgraph.methods.sage_node.caps import Caps, Made, Params, caps_from_settings
-from fedgraph.privacy.accounting import aggregation_noise, calibrate
+from fedgraph.privacy.accounting import calibrate
+from fedgraph.privacy.claims import sage
 from fedgraph.privacy.desk import Desk, PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, Mechanism
@@ -104,9 +105,9 @@ def _noise(
         multiplier = calibrate.gaussian_multiplier(params.steps, budget.epsilon, budget.delta)
         std, min_clients = base.gradient_std(multiplier, capped.sensitivity, facts)
         return GaussianNoise(std), [Gaussian(multiplier)] * len(sizes), None, min_clients
-    multiplier = aggregation_noise.noise_multiplier(stage, sizes, budget.epsilon, budget.delta, budget.calibrated_by)
+    multiplier = sage.sage_noise_multiplier(stage, sizes, budget.epsilon, budget.delta, budget.calibrated_by)
     std, min_clients = base.gradient_std(multiplier, params.clip, facts)
-    published = aggregation_noise.published_epsilon(stage, multiplier, sizes, budget.delta) if stage.claimed else None
+    published = sage.published_sage_epsilon(stage, multiplier, sizes, budget.delta) if stage.claimed else None
     return GaussianNoise(std), [stage.event(multiplier, n) for n in sizes], published, min_clients
 
 

@@ -23,8 +23,7 @@ from fedgraph.learning.sampling import bounded, require_limit
 from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.methods.base.node_caps import COIN, edge_weights
 from fedgraph.privacy import neighbour_sums
-from fedgraph.privacy.accounting.aggregation_noise import Stage, touched_rows
-from fedgraph.privacy.claims.sage import affected_subgraphs
+from fedgraph.privacy.claims.sage import SageStage, affected_subgraphs, touched_sage_rows
 from fedgraph.privacy.neighbour_sums import DegreeCap
 from fedgraph.privacy.units import Assumption, Relation
 
@@ -84,7 +83,7 @@ class Caps:
     """
 
     kind: str
-    stage: Stage
+    stage: SageStage
     cap: DegreeCap | None = None
     scale: float = 1.0
     sensitivity: float = 0.0
@@ -141,7 +140,7 @@ def caps_from_settings(params: Params, facts: PublicFacts, budget: Budget) -> Ca
     if kind == "log":
         return _log(params, max(facts.sizes.clients))
     degree = params.limit or params.degree
-    touched = touched_rows(degree, params.layers)
+    touched = touched_sage_rows(degree, params.layers)
     stage = _stage(params, touched, affected_subgraphs(degree, params.layers))
     if kind == "limit":
         note = f"A node is in at most {touched} training subgraphs, because the platform allows {degree} neighbours."
@@ -155,9 +154,9 @@ def caps_from_settings(params: Params, facts: PublicFacts, budget: Budget) -> Ca
     return Caps(kind, stage, cut=degree, promised=degree, assumptions=(Assumption.PROMISED_DEGREE,), notes=(note,))
 
 
-def _stage(params: Params, touched: int, claimed: int | None = None) -> Stage:
+def _stage(params: Params, touched: int, claimed: int | None = None) -> SageStage:
     fixed = params.batches == "fixed"
-    return Stage(params.steps, params.sampling_rate, touched, fixed, params.protects.replaces, claimed)
+    return SageStage(params.steps, params.sampling_rate, touched, fixed, params.protects.replaces, claimed)
 
 
 def _log(params: Params, largest: int) -> Caps:

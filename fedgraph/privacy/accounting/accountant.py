@@ -50,7 +50,14 @@ _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be ti
 
 @dataclass(frozen=True)
 class Price:
-    """(epsilon, delta) and how it was found. theorem: one sentence naming the result used."""
+    """What an event costs, and how that was found.
+
+    Attributes:
+        epsilon: ε ≥ 0, or ∞.
+        delta: δ at which ε holds; at most the δ that was asked for.
+        accountant: the name of the accountant that gave it.
+        theorem: the result that was used, in one sentence.
+    """
 
     epsilon: float
     delta: float
@@ -59,10 +66,18 @@ class Price:
 
 
 def price(event: events.Event, delta: float) -> Price:
-    """The smallest ε we can prove for ``event`` at ``delta``, by the tightest valid accountant.
+    """The smallest ε that we can prove for an event, by the tightest valid accountant. Prices are remembered.
 
-    event: any event; delta: in [0, 1). Raises ``PrivacyError`` for another delta, ``UnknownEventError``
-    for an event class that no accountant knows. Prices are remembered.
+    Args:
+        event: all that was released.
+        delta: δ in [0, 1).
+
+    Returns:
+        ε with the accountant and its theorem; ∞ where nothing is proven.
+
+    Raises:
+        PrivacyError: another delta.
+        UnknownEventError: an event class that no accountant knows.
 
     >>> from fedgraph.privacy.events import Gaussian, Repeated
     >>> price(Repeated(Gaussian(10.0), 100), 1e-5).accountant
@@ -75,7 +90,17 @@ def price(event: events.Event, delta: float) -> Price:
 
 
 def normalised(event: events.Event) -> _Leaves | Price:
-    """Leaves with counts, merged, trivial ones settled; a ``Price`` where the answer is 0 or ∞ outright."""
+    """The leaves of an event, merged, with what is trivial settled.
+
+    Args:
+        event: all that was released.
+
+    Returns:
+        (leaf, how often) in a fixed order; or the price, where the answer is 0 or ∞ outright.
+
+    Raises:
+        UnknownEventError: an event class that no accountant knows.
+    """
     counts: Counter[events.Event] = Counter()
     for leaf, count in events.flatten(event):
         if isinstance(leaf, events.SampledOnce) and leaf.sampling_rate == 1:

@@ -26,6 +26,13 @@ from fedgraph.errors import PrivacyError
 def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
     """ln(1 + q(e^ε − 1)), accurate from ε = 1e-12 to 1e6.
 
+    Args:
+        epsilon: of the pipeline, ≥ 0.
+        sampling_rate: q in [0, 1].
+
+    Raises:
+        PrivacyError: a number out of its range.
+
     >>> round(amplified_epsilon(88.9, 0.09), 4)
     86.4921
     """
@@ -42,7 +49,15 @@ def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
 
 
 def inner_epsilon(epsilon: float, sampling_rate: float) -> float:
-    """The pipeline's ε that amplifies to ``epsilon``: ln(1 + (e^ε' − 1)/q)."""
+    """The pipeline's ε that amplifies to a given one: ln(1 + (e^ε' − 1)/q); ∞ where q = 0.
+
+    Args:
+        epsilon: ε' after amplification, ≥ 0.
+        sampling_rate: q in [0, 1].
+
+    Raises:
+        PrivacyError: a number out of its range.
+    """
     _check(epsilon, sampling_rate)
     if sampling_rate == 0:
         return math.inf
@@ -52,7 +67,15 @@ def inner_epsilon(epsilon: float, sampling_rate: float) -> float:
 
 
 def inner_delta(delta: float, sampling_rate: float) -> float:
-    """The δ at which the pipeline is read: δ/q, capped below 1."""
+    """The δ at which the pipeline is read: δ/q, capped below 1.
+
+    Args:
+        delta: δ' after amplification, in [0, 1).
+        sampling_rate: q in [0, 1].
+
+    Raises:
+        PrivacyError: a rate out of its range.
+    """
     _check(0.0, sampling_rate)
     return 0.0 if delta == 0 else min(delta / max(sampling_rate, 1e-300), 1 - 1e-9)
 

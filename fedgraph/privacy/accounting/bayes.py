@@ -27,7 +27,11 @@ from fedgraph.privacy.shapes import Array
 
 
 def best_accuracy(epsilon: float, num_classes: int = 2) -> float:
-    """The best accuracy of ``num_classes`` balanced classes after an ``epsilon``-DP release: e^ε/(e^ε + k − 1), in [1/k, 1].
+    """The best accuracy after an ε-DP release of an object of one of k balanced classes: e^ε/(e^ε + k − 1), in [1/k, 1].
+
+    Args:
+        epsilon: ε ≥ 0.
+        num_classes: k ≥ 2.
 
     Raises:
         PrivacyError: ε negative or NaN, or fewer than two classes.
@@ -38,10 +42,14 @@ def best_accuracy(epsilon: float, num_classes: int = 2) -> float:
 
 
 def needed_epsilon(accuracy: float, num_classes: int = 2) -> float:
-    """The least ε at which balanced classes can be told apart with this ``accuracy``; 0 at or below chance, ∞ at 1.
+    """The least ε at which balanced classes can be told apart with an accuracy; 0 at or below chance, ∞ at 1.
+
+    Args:
+        accuracy: in [0, 1].
+        num_classes: k ≥ 2.
 
     Raises:
-        PrivacyError: an accuracy outside [0, 1], or fewer than two classes (``num_classes``).
+        PrivacyError: a number out of its range.
     """
     if not 0 <= accuracy <= 1 or num_classes < 2:
         raise PrivacyError(f"need an accuracy in [0, 1] and at least two classes, found {accuracy} and {num_classes}")
@@ -51,12 +59,18 @@ def needed_epsilon(accuracy: float, num_classes: int = 2) -> float:
 
 
 def best_given_public(public: Array, labels: Array, epsilons: Array) -> float:
-    """Accuracy of an oracle that knows the class shares at every value of the public statistic, plus the release.
+    """Accuracy of an oracle that knows the class shares at every value of the public statistic, and sees the release.
 
-    public: int [graphs], e.g. sizes; labels: int [graphs]; epsilons: float [graphs], ε of each graph's release.
-    Two classes: the mean over graphs of max(π, e^ε/(1 + e^ε)), π the share of the larger class among graphs of the same
-    public value. The shares are those of the collection itself: optimistic for small groups. Raises ``PrivacyError`` for
-    more than two classes (the bound for unequal priors is not this one).
+    For two classes: the mean over graphs of max(π, e^ε/(1 + e^ε)), π the share of the larger class among graphs of the same
+    public value. The shares are those of the collection itself: optimistic for small groups.
+
+    Args:
+        public: int [graphs], e.g. sizes.
+        labels: int [graphs].
+        epsilons: float [graphs], ε of each graph's release.
+
+    Raises:
+        PrivacyError: vectors of other lengths, empty ones, or more than two classes (for which the bound is another).
     """
     if public.shape != labels.shape or public.shape != epsilons.shape or public.size == 0:
         raise PrivacyError("public statistic, labels and epsilons must be three equally long, non-empty vectors")

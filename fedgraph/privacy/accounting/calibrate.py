@@ -15,7 +15,7 @@ result is within ``_TOLERANCE`` (relative) above a multiplier that was found to 
     delta NaN, < 0, ≥ 1                         PrivacyError
     target below what infinite noise leaves     PrivacyError naming that floor (e.g. a fixed part of the event)
     event that costs ≤ target at any noise      the smallest multiplier tried, ``LEAST``
-    count 0                                     PrivacyError (nothing to calibrate)
+    count 0 of ``gaussian_multiplier``          PrivacyError (nothing to calibrate)
 
 Prices are remembered by (event, delta), and the search is deterministic: calibrating an equal event again
 costs a few dictionary look-ups.
@@ -39,9 +39,18 @@ _MARGIN = 3e-9  # more than the rounding of ``gaussian.epsilon``, so that adding
 
 
 def noise_multiplier(make_event: Callable[[float], Event], epsilon: float, delta: float) -> float:
-    """The smallest noise multiplier (to ``_TOLERANCE``) whose event costs at most ``epsilon`` at ``delta``.
+    """The smallest noise multiplier (to one part in 10⁴) with which releases cost at most a target.
 
-    make_event: multiplier → everything that will be released; its price must fall as the multiplier grows.
+    Args:
+        make_event: multiplier → everything that will be released; its price must fall as the multiplier grows.
+        epsilon: the target, > 0 and finite.
+        delta: δ in [0, 1).
+
+    Returns:
+        A multiplier whose price was computed and is at most the target.
+
+    Raises:
+        PrivacyError: a target that is not finite and > 0, or one that no multiplier reaches.
 
     >>> from fedgraph.privacy.events import Gaussian, Repeated
     >>> found = noise_multiplier(lambda m: Repeated(Gaussian(m), 100), 1.0, 1e-5)
@@ -70,9 +79,17 @@ def noise_multiplier(make_event: Callable[[float], Event], epsilon: float, delta
 
 @lru_cache(maxsize=4096)
 def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
-    """Multiplier σ such that ``count`` Gaussian releases cost at most ``epsilon``: σ = √count / μ(ε, δ).
+    """The noise multiplier with which Gaussian releases cost at most a target: σ = √count / μ(ε, δ). It is remembered.
 
-    Aims 3e-9 (relative) below the target; 0 < delta < 1.
+    Aims 3e-9 (relative) below the target.
+
+    Args:
+        count: how many releases, ≥ 1.
+        epsilon: the target, > 0 and finite.
+        delta: δ in (0, 1).
+
+    Raises:
+        PrivacyError: a number out of its range.
 
     >>> round(gaussian_multiplier(1, 1.0, 1e-5), 4)
     3.7306
@@ -99,6 +116,27 @@ def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
         if all(gaussian.epsilon(mu * rounding, delta) <= epsilon for rounding in (1 - 1e-15, 1.0, 1 + 1e-15, 1 + 1e-14)):
             return found
     raise PrivacyError(f"no Gaussian noise found for ε = {epsilon} at δ = {delta}")
+
+
+def calibrate_published(cost: Callable[[float], float], target: float) -> float:
+    """The smallest multiplier (to one part in 10⁴, from above) with cost ≤ target.
+
+    Args:
+        cost: multiplier → the published ε; it must fall.
+        target: ε, > 0.
+
+    Raises:
+        PrivacyError: no multiplier below 10¹² is enough.
+    """
+    low, high = 1e-3, 1e-3
+    while cost(high) > target:
+        low, high = high, high * 2
+        if high > 1e12:
+            raise PrivacyError(f"ε = {target:.6g} cannot be reached by the published formula; raise ε")
+    while high / low > 1 + 1e-4:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if cost(middle) > target else (low, middle)
+    return high
 
 
 def _check_target(epsilon: float) -> None:

@@ -42,8 +42,10 @@ _QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 class WorstUnit:
     """What the worst unit pays.
 
-    price: its price. holders: the clients that hold the worst node, or the worst edge's two ends; None where clients share
-    nothing. quantiles: ε at 0, 50, 90, 99 and 100 % of the nodes, where clients share nodes; else empty.
+    Attributes:
+        price: its price.
+        holders: the clients that hold the worst node, or the worst edge's two ends; None where clients share nothing.
+        quantiles: ε at 0, 50, 90, 99 and 100 % of the nodes, where clients share nodes; else empty.
     """
 
     price: Price
@@ -52,15 +54,25 @@ class WorstUnit:
 
 
 def disjoint(spent: Mapping[int, Event], delta: float) -> Price:
-    """The largest price over clients; equal events are priced once."""
+    """The largest price over clients that share no unit; equal events are priced once.
+
+    Args:
+        spent: client → everything it released; empty: ε = 0.
+        delta: δ in [0, 1).
+    """
     prices = [price(event, delta) for event in set(spent.values())]
     return max(prices, key=lambda p: p.epsilon, default=price(Composed(()), delta))
 
 
 def ends(spent: Mapping[int, Event], delta: float) -> tuple[Price, tuple[int, ...]]:
-    """(price of the dearest edge, the clients of its two ends), where ``spent`` is what one end costs at each client.
+    """The price of the dearest edge. An inner edge has both ends at one client, so a client may stand twice.
 
-    An inner edge has both ends at one client, so a client may stand twice. No clients → ε = 0 and nobody.
+    Args:
+        spent: client → what one end of an edge costs there; empty: ε = 0 and nobody.
+        delta: δ in [0, 1).
+
+    Returns:
+        (its price, the clients of its two ends)
 
     >>> ends({0: Gaussian(1.0), 1: Gaussian(2.0)}, 1e-5)[1]
     (0, 0)
@@ -77,8 +89,16 @@ def ends(spent: Mapping[int, Event], delta: float) -> tuple[Price, tuple[int, ..
 def overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float) -> WorstUnit:
     """Per-node composition of the clients' own messages.
 
-    spent: client → everything it released. holdings: CSR [clients, nodes], non-zero where the client
-    holds the node.
+    Args:
+        spent: client → everything it released.
+        holdings: CSR [clients, nodes], not zero where the client holds the node.
+        delta: δ in [0, 1).
+
+    Returns:
+        The price of the worst node, who holds it, and quantiles over all nodes.
+
+    Raises:
+        PrivacyError: no nodes.
     """
     held = _held(holdings)
     kinds = list(dict.fromkeys(spent.values()))

@@ -51,9 +51,12 @@ _TILTS = np.geomspace(0.05, 30.0, 12)
 class Curve:
     """One direction of a mechanism's hockey-stick curve.
 
-    deltas: δ at an increasing array of ε. low, high: losses between which all but ``infinite_mass`` of the mass
-    lies. spread: standard deviation of the loss, roughly (it only chooses the grid, never the validity).
-    cost: how expensive one ε is, relative to a closed form (bounds the number of dots).
+    Attributes:
+        deltas: an increasing array of ε → δ at each of them.
+        low: a loss below which next to no mass lies (``infinite_mass``).
+        high: a loss above which next to no mass lies.
+        spread: standard deviation of the loss, roughly; it only chooses the grid, never the validity.
+        cost: how expensive one ε is, relative to a closed form; it bounds the number of dots.
     """
 
     deltas: Callable[[Array], Array]
@@ -65,8 +68,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Part:
-    """A mechanism repeated ``count`` times. forward: unit present → absent; backward: the reverse order,
-    None where both orders have the same curve."""
+    """A mechanism, repeated.
+
+    Attributes:
+        forward: unit present → absent.
+        backward: the reverse order; None where both orders have the same curve.
+        count: how often.
+    """
 
     forward: Curve
     backward: Curve | None
@@ -75,7 +83,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Losses:
-    """Masses at (lowest + i)·gap, i = 0, 1, …, and the mass at infinity."""
+    """A loss distribution on a grid.
+
+    Attributes:
+        lowest: index of the first grid point.
+        masses: at (lowest + i)·gap, i = 0, 1, …
+        infinity: the mass of the loss ∞.
+    """
 
     lowest: int
     masses: Array
@@ -83,7 +97,16 @@ class Losses:
 
 
 def connect_dots(deltas: Array, lowest: int, gap: float) -> Losses:
-    """Algorithm 1 of "Connect the Dots" for an even grid. deltas: δ at (lowest + i)·gap."""
+    """Algorithm 1 of "Connect the Dots" for an even grid.
+
+    Args:
+        deltas: δ at (lowest + i)·gap, i = 0, 1, …; made monotone from above.
+        lowest: index of the first grid point.
+        gap: between grid points, > 0.
+
+    Returns:
+        A distribution whose curve is δ at every dot, and the chord in e^ε between dots.
+    """
     deltas = np.maximum.accumulate(np.clip(deltas, 0.0, 1.0)[::-1])[::-1]
     if deltas.size == 1:
         return Losses(lowest, np.array([1 - deltas[0]]), float(deltas[0]))
@@ -96,12 +119,22 @@ def connect_dots(deltas: Array, lowest: int, gap: float) -> Losses:
 
 
 def infinite_mass(delta: float, total_count: float) -> float:
-    """The mass one step may put to infinity so that all steps together cost 1e-4 of δ."""
+    """The mass that one step may put to a loss of ∞, so that all steps together cost 1e-4 of δ.
+
+    Args:
+        delta: δ of the whole composition.
+        total_count: how many steps.
+    """
     return max(_SHARE_OF_DELTA_CUT * delta / max(total_count, 1.0), 1e-290)
 
 
 def compose(parts: Sequence[Part], delta: float) -> float:
-    """The smallest ε ≥ 0 on record with δ(ε) ≤ delta for all ``parts`` together, both orders."""
+    """The smallest ε ≥ 0 on record at which all parts together keep δ, in both orders.
+
+    Args:
+        parts: what is composed; none: ε = 0.
+        delta: δ; below ``SMALLEST_DELTA`` the answer is ∞.
+    """
     if not parts:
         return 0.0
     if delta < SMALLEST_DELTA:

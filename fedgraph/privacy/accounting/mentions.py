@@ -29,9 +29,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from fedgraph.privacy.accounting import mixture
+from fedgraph.privacy.accounting.gaussian import gaussian_deltas
 from fedgraph.privacy.accounting.losses import Curve
 from fedgraph.privacy.events import MentionedGaussian
 from fedgraph.privacy.shapes import Array
@@ -43,7 +43,12 @@ _FARTHEST = 200.0  # losses beyond count as ∞
 
 
 def curves(step: MentionedGaussian, tail: float) -> tuple[Curve, Curve]:
-    """Both orders of one step: the unit there against gone, and back. tail: mass that may be put to ∞."""
+    """Both orders of one step: the unit there against gone, and back.
+
+    Args:
+        step: what is released.
+        tail: mass that may be put to a loss of ∞.
+    """
     if step.heavy:
         return _heavy(step, tail), _heavy(step, tail)
     return _normal(step, tail)
@@ -119,10 +124,3 @@ def _heavy(step: MentionedGaussian, tail: float) -> Curve:
     high = _last(deltas, _FARTHEST, tail + beyond)
     spread = max(1e-3, min(2.0, float(chances @ shifts**2) ** 0.5 / step.noise_multiplier))
     return Curve(deltas, -high, high, spread, 4 * _COST)
-
-
-def gaussian_deltas(e: Array, mu: float) -> Array:
-    """δ(e) of the μ-Gaussian mechanism at many e of either sign."""
-    log_above = log_ndtr(mu / 2 - e / mu)
-    ratio = np.minimum(e + log_ndtr(-mu / 2 - e / mu) - log_above, 0.0)
-    return np.asarray(np.exp(log_above) * -np.expm1(ratio))

@@ -44,7 +44,15 @@ _FIRST_GUESSES = 4097
 
 @dataclass(frozen=True)
 class Pair:
-    """P = Σ weights_p[j] N(+shifts_p[j], σ²), Q = Σ weights_q[j] N(−shifts_q[j], σ²); all shifts ≥ 0."""
+    """Two mixtures of normal laws: P = Σ weights_p[j] N(+shifts_p[j], σ²), Q = Σ weights_q[j] N(−shifts_q[j], σ²).
+
+    Attributes:
+        weights_p: probabilities > 0.
+        shifts_p: ≥ 0, as many.
+        weights_q: probabilities > 0.
+        shifts_q: ≥ 0, as many.
+        sigma: σ > 0.
+    """
 
     weights_p: Array
     shifts_p: Array
@@ -77,7 +85,14 @@ class Pair:
 
 
 def pair(noise_multiplier: float, sampling_rate: float, touched_rows: int, replaced: bool) -> Pair:
-    """The dominating pair; the one-call bound where ``touched_rows`` is above ``_MANY_ROWS``."""
+    """The dominating pair of a step; the one-call bound where very many rows are touched.
+
+    Args:
+        noise_multiplier: σ, standard deviation over clip, > 0.
+        sampling_rate: q in (0, 1).
+        touched_rows: B' ≥ 1; above ``_MANY_ROWS`` the bound is looser, and of constant size.
+        replaced: whether all touched rows change, or the own one vanishes.
+    """
     if touched_rows > _MANY_ROWS:
         return one_call_pair(noise_multiplier, sampling_rate, touched_rows)
     p, a = _binomial(touched_rows, sampling_rate)
@@ -100,8 +115,15 @@ def one_call_pair(noise_multiplier: float, sampling_rate: float, touched_rows: i
 def curves(chosen: Pair, tail: float) -> tuple[Curve, Curve | None]:
     """Both orders of a pair: (P, Q), and (Q, P) unless it is the mirror image of the first.
 
-    x beyond ``tail`` mass on either side is cut off. A dot outside the remaining losses is read at the
-    end of the x range, which is at least the curve of the cut pair; ``losses`` charges the cut mass.
+    A dot outside the losses that are kept is read at the end of the x range, which is at least the curve of the cut pair;
+    ``losses`` charges the cut mass.
+
+    Args:
+        chosen: the pair.
+        tail: x beyond this mass on either side is cut off.
+
+    Returns:
+        The two curves; None in the place of the second where both are the same.
     """
     reach = -float(ndtri(tail)) * chosen.sigma
     xs = np.linspace(-float(chosen.shifts_q.max()) - reach, float(chosen.shifts_p.max()) + reach, _FIRST_GUESSES)

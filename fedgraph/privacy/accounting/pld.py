@@ -56,8 +56,8 @@ from scipy.special import ndtri
 from fedgraph.errors import UnknownEventError
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import losses, mentions, mixture
+from fedgraph.privacy.accounting.gaussian import gaussian_deltas
 from fedgraph.privacy.accounting.losses import Curve
-from fedgraph.privacy.accounting.mentions import gaussian_deltas
 from fedgraph.privacy.events import FixedSizeGaussian
 from fedgraph.privacy.shapes import Array
 
@@ -136,9 +136,18 @@ def gaussian_curve(mu: float, tail: float) -> Curve:
 
 
 def distances(batch_size: int, num_rows: int, touched_rows: int, replaced: bool) -> tuple[Array, Array]:
-    """(how far apart the two worlds' sums of one batch can be, in clips; with which probability), the batch revealed.
+    """How far apart the two worlds' sums of one batch can be, the batch revealed.
 
-    2j for j replaced rows in the batch; where the own row vanishes instead, 2j + 1 with it and 2j without it, for j others.
+    2j for j replaced rows in the batch. Where the own row vanishes instead: 2j + 1 with it and 2j without it, for j others.
+
+    Args:
+        batch_size: B, at most num_rows.
+        num_rows: rows to draw from.
+        touched_rows: rows of the unit, 1 … num_rows.
+        replaced: whether all touched rows change, or the own one vanishes.
+
+    Returns:
+        (distances in clips, their probabilities)
     """
     from scipy.stats import hypergeom  # its import takes half a second
 
@@ -185,7 +194,11 @@ _COVERED = (
 
 
 def has_dominating_pair(leaves: Sequence[tuple[events.Event, int]]) -> bool:
-    """Whether every release has a dominating pair here."""
+    """Whether every release has a dominating pair here.
+
+    Args:
+        leaves: of ``accountant.normalised``.
+    """
     chosen = [a for leaf, _ in leaves if isinstance(leaf, events.OneOf) for a in leaf.alternatives]
     inside = (leaf for alternative in chosen for leaf, _ in events.flatten(alternative))
     known = all(isinstance(leaf, (events.Gaussian, events.PureDP)) for leaf in inside)
@@ -193,7 +206,15 @@ def has_dominating_pair(leaves: Sequence[tuple[events.Event, int]]) -> bool:
 
 
 def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
-    """Smallest ε ≥ 0 on record for all releases together; ∞ where this accountant cannot answer."""
+    """Smallest ε ≥ 0 on record for all releases together; ∞ where this accountant cannot answer.
+
+    Args:
+        leaves: of ``accountant.normalised``, all of which have a dominating pair.
+        delta: δ in [0, 1); below ``SMALLEST_DELTA`` there is no answer.
+
+    Raises:
+        UnknownEventError: a release without a dominating pair.
+    """
     if delta < losses.SMALLEST_DELTA:
         return math.inf
     total = math.fsum(count for _, count in leaves)

@@ -29,7 +29,7 @@ Gaussian and without-replacement steps at sensitivity 1 instead of 2 (8.08 where
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -62,15 +62,28 @@ _LONGEST_SERIES = 256
 
 
 def epsilon(leaves: Sequence[tuple[Event, int]], delta: float) -> tuple[float, float]:
-    """(ε at ``delta``, the order that gives it). ``UnknownEventError`` for an event without an RDP bound."""
-    total = np.zeros_like(ORDERS)
-    for event, count in leaves:
-        total = total + count * _per_release(event)
+    """ε of all releases together, and the order that gives it.
+
+    Args:
+        leaves: of ``accountant.normalised``.
+        delta: δ in [0, 1); 0: (∞, ∞).
+
+    Returns:
+        (ε, α)
+
+    Raises:
+        UnknownEventError: an event without an RDP bound.
+    """
+    total = _of_all(leaves)
     if delta == 0:
         return math.inf, math.inf
     values = total + np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
     best = int(np.argmin(values))
     return max(0.0, float(values[best])), float(ORDERS[best])
+
+
+def _of_all(leaves: Iterable[tuple[Event, int]]) -> Array:
+    return np.asarray(sum((count * _per_release(event) for event, count in leaves), np.zeros_like(ORDERS)))
 
 
 @lru_cache(maxsize=512)
@@ -80,10 +93,10 @@ def _per_release(event: Event) -> Array:
         ceiling = zcdp.pure_epsilon(event)
         return per_order * ORDERS if ceiling is None else np.minimum(per_order * ORDERS, ceiling)
     if isinstance(event, Selected):
-        trials = [sum((n * _per_release(leaf) for leaf, n in flatten(one)), np.zeros_like(ORDERS)) for one in event.candidates]
+        trials = [_of_all(flatten(one)) for one in event.candidates]
         return selection.best_trial_rdp(np.max(np.stack(trials), axis=0), ORDERS, event.shape, event.stop)
     if isinstance(event, SampledOnce):
-        moments = (ORDERS - 1) * sum((n * _per_release(leaf) for leaf, n in flatten(event.event)), np.zeros_like(ORDERS))
+        moments = (ORDERS - 1) * _of_all(flatten(event.event))
         q = event.sampling_rate
         return np.asarray(np.logaddexp(math.log1p(-q), math.log(q) + moments) / (ORDERS - 1))
     if isinstance(event, PoissonGaussian):
@@ -95,8 +108,7 @@ def _per_release(event: Event) -> Array:
         with np.errstate(divide="ignore"):
             return _revealed(apart, np.log(weights), event.noise_multiplier)
     if isinstance(event, OneOf):
-        each = [sum((n * _per_release(e) for e, n in flatten(a)), np.zeros_like(ORDERS)) for a in event.alternatives]
-        return np.asarray(np.max(each, axis=0))
+        return np.asarray(np.max([_of_all(flatten(one)) for one in event.alternatives], axis=0))
     if isinstance(event, MentionedGaussian):  # priced by loss distributions alone
         return np.full_like(ORDERS, math.inf)
     raise UnknownEventError(f"no Rényi bound is known for {type(event).__name__}: {event}")
@@ -105,9 +117,17 @@ def _per_release(event: Event) -> Array:
 def poisson_one_row(noise_multiplier: float, sampling_rate: float, orders: Array) -> Array:
     """RDP of the Poisson-sampled Gaussian, zero-out, one row; ∞ above order 256.
 
-    dp_accounting's exact moments at whole orders; between them (α − 1)·RDP(α) is convex in α, so the chord
-    is an upper bound (Wang, Balle & Kasiviswanathan 2019, Corollary 10). The library's own series for
-    fractional orders does not always converge and then only logs it.
+    dp_accounting's exact moments at whole orders. Between them (α − 1)·RDP(α) is convex in α, so the chord is an upper bound
+    (Wang, Balle & Kasiviswanathan 2019, Corollary 10). The library's own series for fractional orders does not always converge,
+    and then only logs it.
+
+    Args:
+        noise_multiplier: std / clip, > 0.
+        sampling_rate: q in (0, 1].
+        orders: α > 1, float64.
+
+    Returns:
+        float64, one number for each order.
     """
     largest = min(_LONGEST_SERIES, max(2, math.ceil(orders.max())))
     moments = _poisson_moments(noise_multiplier, sampling_rate, largest)

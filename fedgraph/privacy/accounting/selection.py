@@ -44,7 +44,11 @@ def best_trial_rdp(each: Array, orders: Array, shape: float, stop: float) -> Arr
 
 
 def mean_trials(shape: float, stop: float) -> float:
-    """E K. shape: η ≥ 0. stop: γ in (0, 1].
+    """E K, the mean number of trials.
+
+    Args:
+        shape: η ≥ 0.
+        stop: γ in (0, 1].
 
     >>> mean_trials(1.0, 0.05)
     20.0
@@ -57,10 +61,14 @@ def mean_trials(shape: float, stop: float) -> float:
 
 
 def stop_for(shape: float, mean: float) -> float:
-    """The γ for which E K = ``mean`` under η = ``shape``, from the side of fewer trials.
+    """The γ for which E K is a given mean, from the side of fewer trials.
+
+    Args:
+        shape: η ≥ 0.
+        mean: E K, at least 1 and below a million.
 
     Raises:
-        PrivacyError: a mean below 1, or of a million and more.
+        PrivacyError: a mean out of that range.
     """
     if not 1 <= mean < 1e6:
         raise PrivacyError(f"among is {mean}; allowed: the mean number of trials, 1 to a million")
@@ -72,7 +80,13 @@ def stop_for(shape: float, mean: float) -> float:
 
 
 def draw_trials(shape: float, stop: float, rng: np.random.Generator) -> int:
-    """K, which nobody may learn. rng: a secret stream."""
+    """K, which nobody may learn.
+
+    Args:
+        shape: η ≥ 0.
+        stop: γ in (0, 1].
+        rng: a secret stream.
+    """
     if stop == 1:
         return 1
     chance, k = (1 - stop) / math.log(1 / stop) if shape == 0 else shape * (1 - stop) / (stop**-shape - 1), 1

@@ -41,7 +41,14 @@ from fedgraph.privacy.events import ZCDP, ApproxDP, BoundedRange, Event, Gaussia
 
 
 def pure_epsilon(event: Event) -> float | None:
-    """The ε of a release that is ε-DP with δ = 0; None if it is not."""
+    """The ε of a release that is ε-DP with δ = 0.
+
+    Args:
+        event: one release.
+
+    Returns:
+        ε; None if it is not ε-DP, or not known to be.
+    """
     if isinstance(event, (PureDP, RandomizedResponse, BoundedRange)):
         return event.epsilon
     if isinstance(event, MultiBit):
@@ -54,7 +61,14 @@ def pure_epsilon(event: Event) -> float | None:
 
 
 def rho(event: Event) -> float | None:
-    """ρ of one release, None where the event has no zCDP bound here."""
+    """ρ of one release.
+
+    Args:
+        event: one release; its noise multiplier, where it has one, is > 0.
+
+    Returns:
+        ρ; None where the event has no zCDP bound here.
+    """
     if isinstance(event, Gaussian):
         return 0.5 / event.noise_multiplier**2
     if isinstance(event, BoundedRange):
@@ -75,10 +89,14 @@ def _pure(epsilon: float) -> float:
 
 
 def epsilon(total_rho: float, delta: float) -> float:
-    """ε at ``delta`` of a ``total_rho``-zCDP mechanism, by the conversion above.
+    """ε of a ρ-zCDP mechanism, by the conversion above.
+
+    Args:
+        total_rho: ρ ≥ 0; ∞ → ∞.
+        delta: δ in [0, 1]; 0 → ∞ unless ρ = 0.
 
     Raises:
-        PrivacyError: ρ negative or NaN, δ outside [0, 1].
+        PrivacyError: a number out of its range, or NaN.
 
     >>> round(epsilon(0.5, 1e-5), 4)
     4.7284

@@ -10,10 +10,16 @@ from fedgraph.privacy.events import plain
 class Claim:
     """One line: noise as published, and three ε for it.
 
-    paper, mechanism: what is priced. inputs: every number that went in. epsilon_claimed: the budget the
-    noise was chosen for. epsilon_published: the paper's formula on its own assumptions. epsilon_provable:
-    ours. epsilon_lower_bound: no analysis can show less (worst-case data, a viewer of every step). None
-    where there is no such number, ∞ where nothing is guaranteed. explanation: why they differ.
+    Attributes:
+        paper: where it was published.
+        mechanism: what is priced.
+        epsilon_claimed: the budget that the noise was chosen for.
+        delta: δ of all three.
+        explanation: why they differ.
+        inputs: every number that went in.
+        epsilon_published: the paper's formula on its own assumptions; None where there is none.
+        epsilon_provable: ours; ∞ where nothing is guaranteed, None where there is none.
+        epsilon_lower_bound: no analysis can show less (worst-case data, a viewer of every step); None where there is none.
     """
 
     paper: str

@@ -32,7 +32,7 @@ from fedgraph.privacy.accounting import rdp
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.claims.claim import Claim
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.privacy.fields import require_positive
 
 # The one calibration of PRIVACY §4 (Cora-ML).
 DELTA, SAMPLED, SOURCES, TOP, STEPS, EPOCHS, BATCH, ROWS = 2e-3, 0.09, 70, 2, 800, 200, 60, 210
@@ -43,38 +43,88 @@ _EXACT = "the exact worst case, to one part in 10³"
 
 
 def vector_budget(epsilon: float, delta: float, num_vectors: int) -> tuple[float, float]:
-    """(ε_v, δ_v) of one of ``num_vectors`` vectors (Kairouz, Oh & Viswanath 2017, as the paper uses it)."""
+    """(ε_v, δ_v) of one of several vectors (Kairouz, Oh & Viswanath 2017, as the paper uses it).
+
+    Args:
+        epsilon: ε_pr of all vectors, > 0.
+        delta: δ_pr of all vectors, > 0.
+        num_vectors: M ≥ 1.
+
+    Raises:
+        PrivacyError: ε or δ is not finite and > 0.
+    """
     require_positive("epsilon", epsilon)
     require_positive("delta", delta)
     return epsilon / (2 * math.sqrt(num_vectors * math.log(math.e + epsilon / delta))), delta / (2 * num_vectors)
 
 
 def gm_multiplier(epsilon: float, delta: float, num_vectors: int) -> float:
-    """σ_pr / C1 of the published GM option."""
+    """σ_pr / C1 of the published GM option.
+
+    Args:
+        epsilon: ε_pr of all vectors, > 0.
+        delta: δ_pr of all vectors, > 0.
+        num_vectors: M ≥ 1.
+
+    Raises:
+        PrivacyError: ε or δ is not finite and > 0.
+    """
     each, each_delta = vector_budget(epsilon, delta, num_vectors)
     return math.sqrt(2 * math.log(1.25 / each_delta)) / each
 
 
 def em_epsilon(base: float, top: int, delta: float) -> float:
-    """The corollary: ε of the one-shot Gumbel top-k with scale Δ/base."""
+    """The corollary: ε of the one-shot Gumbel top-k with scale Δ/base.
+
+    Args:
+        base: ε of the formula in the module, half of the bounded range of one pick.
+        top: K ≥ 1.
+        delta: δ_v in (0, 1).
+    """
     slope = math.tanh(base)
     return 2 * min(top * base, top * base * slope + base * math.sqrt(2 * top * math.log(1 / delta)))
 
 
 def em_base(epsilon: float, top: int, delta: float) -> float:
-    """The base whose corollary gives ``epsilon``; the Gumbel scale is then Δ/base."""
+    """The base whose corollary gives an ε; the Gumbel scale is then Δ/base.
+
+    Args:
+        epsilon: ε_v, > 0.
+        top: K ≥ 1.
+        delta: δ_v in (0, 1).
+
+    Raises:
+        PrivacyError: ε is not finite and > 0.
+    """
     require_positive("epsilon", epsilon)
     return float(brentq(lambda b: em_epsilon(b, top, delta) - epsilon, 0.0, epsilon, xtol=1e-14))
 
 
 def sgd_epsilon(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> float:
-    """The authors' accountant: Rényi moments at whole orders 2-63, ε = RDP + ln(1/δ)/(α − 1)."""
+    """The authors' accountant: Rényi moments at whole orders 2-63, ε = RDP + ln(1/δ)/(α − 1).
+
+    Args:
+        noise_multiplier: σ / C, > 0.
+        sampling_rate: q of Poisson batches, in (0, 1].
+        steps: T.
+        delta: δ_sgd in (0, 1).
+    """
     moments = steps * rdp.poisson_one_row(noise_multiplier, sampling_rate, _WHOLE_ORDERS)
     return float(np.min(moments + math.log(1 / delta) / (_WHOLE_ORDERS - 1)))
 
 
 def sgd_multiplier(epsilon: float, sampling_rate: float, steps: int, delta: float) -> float:
-    """The σ for which ``sgd_epsilon`` returns ``epsilon``."""
+    """The σ / C for which ``sgd_epsilon`` returns a given ε.
+
+    Args:
+        epsilon: ε_sgd, above ln(1/δ)/62, the least that whole orders up to 63 can show.
+        sampling_rate: q of Poisson batches, in (0, 1].
+        steps: T.
+        delta: δ_sgd in (0, 1).
+
+    Raises:
+        PrivacyError: ε is out of that range.
+    """
     require_positive("epsilon", epsilon)
     floor = math.log(1 / delta) / (_WHOLE_ORDERS[-1] - 1)
     if epsilon <= floor * (1 + 1e-6):
@@ -104,8 +154,7 @@ def _table(claimed: float) -> list[Claim]:
     steps = _steps(sigma)
 
     def line(mechanism: str, kind: str, epsilon: float, explanation: str) -> Claim:
-        given = {"epsilon_published": None, "epsilon_provable": None, "epsilon_lower_bound": None, kind: epsilon}
-        return Claim(PAPER, mechanism, claimed, DELTA, explanation, inputs, **given)
+        return Claim(PAPER, mechanism, claimed, DELTA, explanation, inputs, **{kind: epsilon})
 
     def once(vectors: events.Event, training: events.Event) -> float:
         return price(events.SampledOnce(events.Composed((vectors, training)), SAMPLED), DELTA).epsilon

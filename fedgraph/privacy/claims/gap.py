@@ -26,7 +26,7 @@ from fedgraph.privacy.accounting.aggregation_noise import NodePipeline
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import Event, Gaussian, Repeated
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.privacy.fields import require_positive
 
 PAPER = "GAP (slides 2022)"
 
@@ -46,7 +46,21 @@ def _edge_event(noise_std: float, hops: int) -> Event:
 def node_epsilon_slides(
     noise_std: float, num_nodes: int, batch_size: int, epochs: int, clip: float, hops: int, degree: int, delta: float
 ) -> float:
-    """The slides' node-level formula at whole orders 2-256."""
+    """The slides' node-level formula at whole orders 2-256.
+
+    Args:
+        noise_std: σ > 0, of both stages.
+        num_nodes: N.
+        batch_size: B ≤ N.
+        epochs: T, of each of the two stages.
+        clip: C.
+        hops: K.
+        degree: D.
+        delta: δ in (0, 1).
+
+    Raises:
+        PrivacyError: σ is not finite and > 0.
+    """
     require_positive("noise_std", noise_std)
     orders = np.arange(2.0, 257.0)
     steps = 2 * epochs * num_nodes / batch_size

@@ -29,14 +29,20 @@ from dataclasses import dataclass, field
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.claims.claim import Claim
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.privacy.fields import require_positive
 
 PAPER = "GCON"
 
 
 @dataclass(frozen=True)
 class LossBounds:
-    """Suprema of the loss's first, second and third derivative."""
+    """Suprema of the absolute value of the loss's derivatives.
+
+    Attributes:
+        c1: of the first.
+        c2: of the second.
+        c3: of the third.
+    """
 
     c1: float
     c2: float
@@ -50,7 +56,15 @@ def soft_margin(num_classes: int) -> LossBounds:
 
 
 def pseudo_huber(num_classes: int, width: float) -> LossBounds:
-    """Pseudo-Huber of width δ_l: (δ_l/c, 1/c, 48√5/(125 c δ_l))."""
+    """Pseudo-Huber: (δ_l/c, 1/c, 48√5/(125 c δ_l)).
+
+    Args:
+        num_classes: c ≥ 1.
+        width: δ_l > 0.
+
+    Raises:
+        PrivacyError: a number that is not finite and > 0.
+    """
     require_positive("num_classes", num_classes)
     require_positive("width", width)
     return LossBounds(width / num_classes, 1 / num_classes, 48 * math.sqrt(5) / (125 * num_classes * width))
@@ -77,8 +91,17 @@ def psi(steps: Sequence[float], restart: float, cap: float = 0.5) -> float:
 class Situation:
     """What noise in the objective has to hide, and what it may cost.
 
-    epsilon, delta: of one edge. share: ω. sensitivity: Ψ. dimension: d, columns of Z. num_labelled: n₁. prior_norm: r.
-    per_end: two clients may each make such a release because of one edge, so that an event prices one end of it.
+    Attributes:
+        epsilon: ε of one edge, > 0.
+        delta: δ of one edge, in (0, 1).
+        share: ω in (0, 1), the least share of ε for the noise.
+        bounds: of the loss.
+        sensitivity: Ψ ≥ 0.
+        num_classes: c ≥ 1.
+        dimension: d ≥ 1, columns of Z.
+        num_labelled: n₁ ≥ 1.
+        prior_norm: r ≥ 0, the largest norm of a column of Θ₀.
+        per_end: two clients may each make such a release because of one edge, so that an event prices one end of it.
     """
 
     epsilon: float
@@ -108,7 +131,16 @@ def least_regulariser(given: Situation) -> float:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """What GCON adds: total regulariser ``regulariser + extra_regulariser``, noise columns of rate ``beta``."""
+    """What GCON adds to the objective. Its total regulariser is Λ + Λ'.
+
+    Attributes:
+        psi: Ψ.
+        c_sf: the 1 − δ/c quantile of Gamma(d, 1).
+        c_theta: c_θ, which bounds the norm of every column of Θ but with probability δ.
+        epsilon_lambda: ε_Λ, for the change of variables.
+        extra_regulariser: Λ' ≥ 0.
+        beta: β, the rate of the norm of a noise column; ∞: no noise.
+    """
 
     psi: float
     c_sf: float
@@ -119,7 +151,11 @@ class Perturbation:
 
 
 def perturbation(given: Situation, regulariser: float) -> Perturbation:
-    """All constants of noise that keeps (ε, δ) of ``given``; its ends are not priced here. regulariser: Λ.
+    """All constants of noise that keeps (ε, δ) of a situation; its ends are not priced here.
+
+    Args:
+        given: what has to be hidden, and what it may cost.
+        regulariser: Λ > 0.
 
     Raises:
         PrivacyError: a number is out of its range, or Λ is not above ``least_regulariser``, which the text names.
@@ -152,9 +188,14 @@ def perturbation(given: Situation, regulariser: float) -> Perturbation:
 
 
 def end_epsilon(made: Perturbation, given: Situation, total_regulariser: float) -> float:
-    """What one *end* of an edge costs under the noise of ``made``: the same terms at sensitivity Ψ/2, ΔB and ln det ratio.
+    """What one *end* of an edge costs under some noise: the same terms at sensitivity Ψ/2, ΔB and ln det ratio.
 
-    total_regulariser: Λ + Λ′. An inner edge costs at most twice this, because ln(1 + x) ≤ 2 ln(1 + x/2).
+    An inner edge costs at most twice this, because ln(1 + x) ≤ 2 ln(1 + x/2).
+
+    Args:
+        made: the noise, with a finite β.
+        given: what it was made for.
+        total_regulariser: Λ + Λ′ > 0.
     """
     c, d, bounds, half = given.num_classes, given.dimension, given.bounds, made.psi / 2
     shift = c * (bounds.c1 + bounds.c2 * made.c_theta) * half * made.beta

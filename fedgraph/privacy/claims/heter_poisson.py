@@ -19,17 +19,29 @@ import numpy as np
 from scipy.special import logsumexp
 
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.aggregation_noise import least_multiplier
+from fedgraph.privacy.accounting.calibrate import calibrate_published
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import MentionedGaussian, Repeated
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.privacy.fields import require_positive
 
 PAPER = "HeterPoisson with SML noise (Xiang et al. 2024)"
 ORDERS = np.linspace(1.0001, 10.0, 100)
 
 
 def epsilon(noise_multiplier: float, rate: float, mentions: float, units: int, steps: int, delta: float) -> float:
-    """The published ε. noise_multiplier: std / clip of one row. mentions: M. units: n."""
+    """The published ε.
+
+    Args:
+        noise_multiplier: std / clip of one row, > 0.
+        rate: q in (0, 1].
+        mentions: M, of each row on average.
+        units: n, how many there are.
+        steps: T.
+        delta: δ in (0, 1).
+
+    Raises:
+        PrivacyError: the multiplier is not finite and > 0.
+    """
     from scipy.stats import binom  # its import takes half a second
 
     require_positive("noise_multiplier", noise_multiplier)
@@ -47,7 +59,7 @@ def epsilon(noise_multiplier: float, rate: float, mentions: float, units: int, s
 def rows() -> list[Claim]:
     """PubMed as released (batch 4,096 of 15,774, nine epochs, one neighbour) at ε = 8, and Gaussian noise of that size."""
     units, rate, mentions, steps, delta, claimed = 15774, 4096 / 15774, 1, 34, 1e-5, 8.0
-    sigma = least_multiplier(lambda m: epsilon(m, rate, mentions, units, steps, delta), claimed)
+    sigma = calibrate_published(lambda m: epsilon(m, rate, mentions, units, steps, delta), claimed)
     inputs: dict[str, float | str] = {"n": units, "q": rate, "M": mentions, "T": steps, "sigma / clip": sigma}
     found = []
     for name, heavy, words in (

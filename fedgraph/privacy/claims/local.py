@@ -21,22 +21,37 @@ from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.claims.claim import Claim
 from fedgraph.privacy.events import Event, Gaussian, MultiBit, Unprotected
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.privacy.fields import require_positive
 
 PAPER = "LDP-GW (Jin & Chen)"
 LPGNN = "LPGNN (Sajadmanesh & Gatica-Perez 2021)"
 
 
 def sampled_entries(epsilon: float, num_entries: int) -> int:
-    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.3)."""
+    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.3).
+
+    Args:
+        epsilon: ε > 0, finite.
+        num_entries: d ≥ 1.
+
+    Raises:
+        PrivacyError: ε is not finite and > 0.
+    """
     require_positive("epsilon", epsilon)
     return max(1, min(num_entries, math.floor(epsilon / 2.18)))
 
 
 def encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> Event:
-    """Algorithm 1 at ε/(m·n) per bit, of m = ``num_sampled`` entries and n = ``num_rows``.
+    """Algorithm 1 at ε/(m·n) per bit.
 
-    in_total: m bits in all (literal reading); else m bits in each row. Raises ``PrivacyError`` for ε ≤ 0, no entry or no row.
+    Args:
+        epsilon: ε > 0, finite.
+        num_sampled: m ≥ 1, entries that are sent.
+        num_rows: n ≥ 1.
+        in_total: m bits in all (literal reading); else m bits in each row.
+
+    Raises:
+        PrivacyError: a number out of its range.
     """
     require_positive("epsilon", epsilon)
     if num_sampled < 1 or num_rows < 1:
@@ -47,7 +62,14 @@ def encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: boo
 def released_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> Event:
     """H + N(0, noise_std²) with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1].
 
-    n, h: num_rows, num_columns, ≥ 1. Raises ``PrivacyError`` for noise that is not > 0, no row or no column.
+    Args:
+        noise_std: standard deviation per entry, finite and > 0.
+        num_rows: n ≥ 1.
+        num_columns: h ≥ 1.
+        softmax: whether rows are probability vectors.
+
+    Raises:
+        PrivacyError: a number out of its range.
     """
     require_positive("noise_std", noise_std)
     if num_columns < 1 or num_rows < 1:

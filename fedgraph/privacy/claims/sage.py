@@ -13,24 +13,53 @@ Edge level: EdgeRand flips each undirected cell with probability 1/(e^ε + 1); L
 Both are ε-DP on the upper triangle; perturbing (u, v) and (v, u) separately costs 2ε.
 
 **Edge cases.** Arguments must be finite and > 0 (``PrivacyError``).
+
+**Noise of node-level SAGE** (``SageStage``): clipped gradients of subgraphs, where one node is in many rows.
+
+A row is a training node together with its neighbours up to L steps away. With degrees of at most D a node lies in at most
+k = 1 + D·(1 + (D − 1) + … + (D − 1)^{L−1}) rows: D + 1 with one layer, D² + 1 with two (of the D² + D + 1 that are published,
+D are the way back). One step of a client with n rows is either
+
+    fixed     B of n rows without replacement    FixedSizeGaussian(σ, B, n, k)
+    poisson   every row with its own coin q      PoissonGaussian(σ, q, k)
+
+Zero-out removes one row and changes k − 1 (2k − 1 clips if all are in the batch), replacing a node changes k (2k clips).
+
+σ = std / clip. Published: ``node_epsilon`` (Rényi, without replacement) with B = ⌈q·n⌉.
+
+**Guarantee.** The returned σ costs every client at most ε under the reading asked for, under ``promised-degree``.
+
+**Edge cases.** A client with fewer than k rows: k is cut to n. No client, T = 0 → ``PrivacyError``.
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
 
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.rdp import ORDERS
 from fedgraph.privacy.claims.claim import Claim
-from fedgraph.privacy.events import FixedSizeGaussian, PureDP, Repeated
-from fedgraph.privacy.sensitivity import require_positive
+from fedgraph.privacy.events import Event, FixedSizeGaussian, PoissonGaussian, PureDP, Repeated
+from fedgraph.privacy.fields import require_positive
 
 PAPER = "SAGE-NDP (Daigavane et al. 2021)"
 
 
 def affected_subgraphs(degree: int, layers: int) -> int:
-    """1 + K + … + K^layers."""
+    """As published: 1 + K + … + K^layers subgraphs that hold one node.
+
+    Args:
+        degree: K ≥ 1.
+        layers: ≥ 1.
+
+    Raises:
+        PrivacyError: a number below 1.
+    """
     if degree < 1 or layers < 1:
         require_positive("degree and layers", 0.0)
     return sum(degree**i for i in range(layers + 1))
@@ -39,9 +68,19 @@ def affected_subgraphs(degree: int, layers: int) -> int:
 def node_epsilon(
     noise_multiplier: float, batch_size: int, num_rows: int, touched: int, steps: int, delta: float, replacement: bool = False
 ) -> float:
-    """The published Rényi formula; ``replacement`` True: batches as the released code draws them.
+    """The published Rényi formula, converted by ε = RDP + ln(1/δ)/(α − 1), as published.
 
-    Converted by ε = RDP + ln(1/δ)/(α − 1), as published.
+    Args:
+        noise_multiplier: σ = std / C, > 0.
+        batch_size: B.
+        num_rows: N subgraphs.
+        touched: k of them hold one node.
+        steps: T.
+        delta: δ in (0, 1).
+        replacement: True: batches as the released code draws them, with replacement.
+
+    Raises:
+        PrivacyError: σ is not finite and > 0.
     """
     from scipy.stats import binom, hypergeom  # their import takes half a second
 
@@ -57,6 +96,101 @@ def node_epsilon(
     exponents = 2 * ORDERS[:, None] * (ORDERS[:, None] - 1) * np.square(hits) / noise_multiplier**2
     moments = steps * logsumexp(exponents + weights, axis=1) / (ORDERS - 1)
     return float(np.min(moments + math.log(1 / delta) / (ORDERS - 1)))
+
+
+@dataclass(frozen=True)
+class SageStage:
+    """Steps of node-level SAGE at a client.
+
+    Attributes:
+        steps: T ≥ 1.
+        rate: q in (0, 1].
+        touched: k ≥ 1, rows that a node touches at most.
+        fixed: batches of fixed size without replacement, else Poisson ones.
+        replaced: whether a node is replaced, not zeroed.
+        claimed: k as published, where it is another number.
+
+    Raises:
+        PrivacyError: a number out of its range.
+    """
+
+    steps: int
+    rate: float
+    touched: int
+    fixed: bool
+    replaced: bool
+    claimed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.touched < 1 or not 0 < self.rate <= 1:
+            raise PrivacyError(f"a stage needs steps ≥ 1, touched ≥ 1 and 0 < rate ≤ 1, found {self}")
+
+    def batch_size(self, num_rows: int) -> int:
+        return min(num_rows, math.ceil(self.rate * num_rows))
+
+    def event(self, multiplier: float, num_rows: int) -> Event:
+        """One step at a client of ``num_rows`` rows."""
+        touched = min(self.touched, num_rows)
+        if self.fixed:
+            return FixedSizeGaussian(multiplier, self.batch_size(num_rows), num_rows, touched, self.replaced)
+        return PoissonGaussian(multiplier, self.rate, touched, self.replaced)
+
+
+def touched_sage_rows(degree: int, layers: int) -> int:
+    """k: the node itself, and every node within ``layers`` steps where no node has more than ``degree`` neighbours.
+
+    Raises:
+        PrivacyError: degree or layers below 1.
+
+    >>> touched_sage_rows(10, 1), touched_sage_rows(10, 2)
+    (11, 101)
+    """
+    if degree < 1 or layers < 1:
+        raise PrivacyError(f"degree and layers are at least 1, found {degree} and {layers}")
+    return 1 + degree * sum(int((degree - 1) ** i) for i in range(layers))
+
+
+def published_sage_epsilon(stage: SageStage, multiplier: float, sizes: Sequence[int], delta: float) -> float:
+    """The paper's ε, for the client where it is largest.
+
+    Args:
+        stage: steps, rate and touched rows.
+        multiplier: σ = std / C.
+        sizes: rows of each client, ≥ 1.
+        delta: δ in (0, 1).
+    """
+    return max(
+        node_epsilon(multiplier, stage.batch_size(n), n, min(stage.claimed or stage.touched, n), stage.steps, delta)
+        for n in set(sizes)
+    )
+
+
+def sage_noise_multiplier(stage: SageStage, sizes: Sequence[int], epsilon: float, delta: float, reading: str) -> float:
+    """σ such that no client pays more than ε.
+
+    Args:
+        stage: steps, rate and touched rows.
+        sizes: rows of each client, ≥ 1.
+        epsilon: ε of the guarantee, > 0.
+        delta: δ of the guarantee, in (0, 1).
+        reading: ``published`` (the paper's formula), else the accountants'.
+
+    Raises:
+        PrivacyError: there is no client, or no noise is enough.
+
+    >>> stage = SageStage(steps=10, rate=0.1, touched=4, fixed=False, replaced=False)
+    >>> sage_noise_multiplier(stage, [500], 1.0, 1e-5, "provable") < sage_noise_multiplier(stage, [500], 0.5, 1e-5, "provable")
+    True
+    """
+    if not sizes:
+        raise PrivacyError("no client to calibrate for")
+    if reading == "published":
+        return calibrate.calibrate_published(lambda m: published_sage_epsilon(stage, m, sizes, delta), epsilon)
+    kinds = {stage.event(1.0, n): n for n in sizes}
+    return max(
+        calibrate.noise_multiplier(lambda m, n=n: Repeated(stage.event(m, n), stage.steps), epsilon, delta)  # type: ignore[misc]
+        for n in kinds.values()
+    )
 
 
 def rows() -> list[Claim]:

@@ -21,7 +21,15 @@ from fedgraph.privacy.mechanisms.noise import Mechanism
 
 @dataclass(frozen=True)
 class PerBlock(Mechanism):
-    """``parts[g]`` applied to the ``sizes[g]`` rows of block g; blocks follow one another in a matrix [Σ sizes, h]."""
+    """One mechanism for each block of rows of a matrix [Σ sizes, h]; blocks follow one another.
+
+    Attributes:
+        parts: the mechanism of each block.
+        sizes: rows of each block, ≥ 1.
+
+    Raises:
+        PrivacyError: no part, an empty block, or another number of parts than of blocks.
+    """
 
     parts: tuple[Mechanism, ...]
     sizes: tuple[int, ...]
@@ -50,10 +58,18 @@ def split(value: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
 
 
 def worst_pure(epsilons: Sequence[float]) -> PureDP:
-    """Parts that are ε_g-DP each: the release is max ε_g-DP for every unit."""
+    """Parts that are ε_g-DP each: the release is max ε_g-DP for every unit.
+
+    Args:
+        epsilons: ε_g of each part, at least one.
+    """
     return PureDP(max(epsilons))
 
 
 def worst_gaussian(noise_multipliers: Sequence[float]) -> Gaussian:
-    """Gaussian parts: trade-off curves of Gaussian mechanisms are ordered, so the smallest multiplier covers all."""
+    """Gaussian parts: trade-off curves of Gaussian mechanisms are ordered, so the smallest multiplier covers all.
+
+    Args:
+        noise_multipliers: std / Δ₂ of each part, at least one.
+    """
     return Gaussian(min(noise_multipliers))

@@ -69,7 +69,15 @@ def edges_of(cells: np.ndarray) -> npt.NDArray[np.int32]:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells that one client answers for. smaller: the ids it holds, strictly increasing; None: every pair of all nodes.
+    """The cells that one client answers for.
+
+    Attributes:
+        num_nodes: n; ids are 0 … n − 1.
+        smaller: the ids that it holds, strictly increasing: it answers for the pairs whose smaller id is among them. None:
+            every pair of all nodes.
+
+    Raises:
+        PrivacyError: ids that are not strictly increasing, or out of range.
 
     >>> two = [Cells(4, (0, 3)), Cells(4, (1, 2))]
     >>> [c.count for c in two], two[1].edges(np.arange(3)).tolist()
@@ -120,7 +128,12 @@ BYTES_PER_CELL = 100  # peak memory per drawn cell: ids, sorting, the symmetric 
 
 @dataclass(frozen=True)
 class UpperTriangle(Bound):
-    """Distinct pairs u < v of 0 … num_nodes − 1, with u among ``smaller`` if given: an edge is one cell, so Δ₁ = 1."""
+    """Distinct pairs u < v, integers [m, 2]: an edge is one cell, so Δ₁ = 1.
+
+    Attributes:
+        num_nodes: n; ids are 0 … n − 1.
+        smaller: u must be among these ids; None: all.
+    """
 
     num_nodes: int
     smaller: tuple[int, ...] | None = None
@@ -139,9 +152,18 @@ class UpperTriangle(Bound):
 
 
 def distinct_below(limit: int, count: int, rng: np.random.Generator, without: np.ndarray | None = None) -> Integers:
-    """``count`` distinct integers in [0, limit), uniform, sorted; none of ``without`` (sorted, distinct).
+    """Distinct integers in [0, limit), uniform, sorted.
 
     Draws are added until there are enough and never thrown away once new: sampling without replacement.
+
+    Args:
+        limit: above all of them.
+        count: how many.
+        rng: random stream.
+        without: integers that must not be drawn, sorted and distinct; None: none.
+
+    Raises:
+        PrivacyError: more were asked for than are free.
     """
     free = limit - (0 if without is None else without.size)
     if count > free:
@@ -161,7 +183,16 @@ def distinct_below(limit: int, count: int, rng: np.random.Generator, without: np
 
 
 def bernoulli_positions(limit: int, probability: float, rng: np.random.Generator) -> Integers:
-    """Sorted positions in [0, limit) of independent coins that came up, each with ``probability`` in (0, 1/2]."""
+    """Which of many independent coins came up.
+
+    Args:
+        limit: how many coins.
+        probability: of each, in (0, 1/2].
+        rng: random stream.
+
+    Returns:
+        Positions in [0, limit), sorted.
+    """
     parts: list[Integers] = []
     last = -1
     while last < limit - 1:
@@ -176,7 +207,17 @@ def bernoulli_positions(limit: int, probability: float, rng: np.random.Generator
 
 @dataclass(frozen=True)
 class EdgeRand(Mechanism):
-    """Flip every cell with probability 1/(e^ε + 1). smaller: whose cells, see ``Cells``."""
+    """Flips every cell with probability 1/(e^ε + 1).
+
+    Attributes:
+        epsilon: ε, finite and > 0.
+        num_nodes: n.
+        most_cells: cells that may be flipped on average, at most: a limit of memory.
+        smaller: whose cells, see ``Cells``.
+
+    Raises:
+        PrivacyError: more flips than ``most_cells`` are to be expected.
+    """
 
     epsilon: Positive
     num_nodes: int
@@ -215,7 +256,18 @@ class EdgeRand(Mechanism):
 
 @dataclass(frozen=True)
 class LapGraph(Mechanism):
-    """Laplace on the number of edges (``share`` of ε) and on every cell; the largest stay. smaller: as in ``EdgeRand``."""
+    """Laplace noise on the number of edges and on every cell; the largest cells stay.
+
+    Attributes:
+        epsilon: ε, finite and > 0.
+        num_nodes: n.
+        most_cells: edges that may be drawn, at most: a limit of memory.
+        share: of ε, for the number of edges, in (0, 1).
+        smaller: whose cells, see ``Cells``.
+
+    Raises:
+        PrivacyError: a share out of its range.
+    """
 
     epsilon: Positive
     num_nodes: int

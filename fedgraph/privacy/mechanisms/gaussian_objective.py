@@ -1,7 +1,7 @@
 """Calibration of objective perturbation with Gaussian noise, B ~ N(0, σ²) per entry, in place of GCON's Gamma noise.
 
-The price is that of ``accounting.gaussian``, whose proof stands there. Its constants follow from σ as the published
-ones follow from β. With d numbers per column, c columns, n₁ labelled rows, and Λ the regulariser:
+The price is proved below. The constants follow from σ as the published ones follow from β. With d numbers per
+column, c columns, n₁ labelled rows, and Λ the regulariser:
 
     q   = the 1 − δ_θ/c quantile of the length of a standard normal vector of d entries; so ‖b_j‖ ≤ σq except with δ_θ
     c_θ = r + (c₁ + σq/n₁)/Λ          from the stationary point; r: length of a column of the prior Θ₀
@@ -17,16 +17,113 @@ to the exact minimiser is noised and charged in the same way. ``per_end``: one e
 most (ε/2, δ/2), and an inner edge, which moves Z by Ψ at one client, at most (ε, δ). Both are asked for.
 
 **Edge cases.** Ψ = 0: no noise, and the event costs nothing. Λ not above its bound: ``PrivacyError`` that names the bound.
+
+**The price** (``objective_delta``). There is one column θ_j for each of c classes, of d numbers each. It minimises
+
+    (1/n₁)Σᵢ ℓ(zᵢᵀθ_j) + (Λ_tot/2)‖θ_j‖² + (1/n₁)⟨b_j, θ_j⟩,        b_j ~ N(0, σ²I_d).
+
+An edge replaces rows zᵢ by zᵢ', ‖z‖ ≤ 1, Σᵢ ‖zᵢ' − zᵢ‖ ≤ Ψ. |ℓ'| ≤ c₁, |ℓ''| ≤ c₂. Write W = (c₁ + c₂c_θ)Ψ.
+
+**Guarantee.** If every ‖θ_j‖ ≤ c_θ except with probability δ_θ in either world, and |ln det| of the change of variables is
+at most ε_Λ (both as for the published noise, ``claims.gcon``), the exact minimiser is (ε, δ)-DP for every
+order α > 1 with
+
+    δ = δ_θ + (1/α)(1 − 1/α)^{α−1} · exp((α − 1)(ε_Λ + cW²/(2σ²) − ε)) · [2·exp(t²/2)·Φ(t)]^c,        t = (α − 1)W/σ.
+
+*Proof.* θ ↦ b is one to one, so the density of θ is that of b(θ) times a determinant. In the other world the same θ needs
+b_j' = b_j + V_j, V_j = Σᵢ [zᵢℓ'(zᵢᵀθ_j) − zᵢ'ℓ'(zᵢ'ᵀθ_j)], or −Σᵢ [(zᵢ' − zᵢ)ℓ'(zᵢ'ᵀθ_j) + zᵢ(ℓ'(zᵢ'ᵀθ_j) − ℓ'(zᵢᵀθ_j))].
+The loss is Σ_j (2⟨b_j, V_j⟩ + ‖V_j‖²)/(2σ²) + ln det. V_j depends on b_j through θ_j, but in its coefficients only: its
+directions zᵢ' − zᵢ and zᵢ are fixed. Where ‖θ_j‖ ≤ c_θ those coefficients are at most c₁ and c₂‖zᵢ' − zᵢ‖c_θ, so
+
+    |⟨b_j, V_j⟩| ≤ Σᵢ ‖zᵢ' − zᵢ‖ (c₁|⟨b_j, dᵢ⟩| + c₂c_θ|⟨b_j, zᵢ⟩|),   dᵢ of length 1, zᵢ of length at most 1,        ‖V_j‖ ≤ W.
+
+Each |⟨b_j, ·⟩| is at most σ|N| in the usual order, and a sum of weights W of such variables is below Wσ|N| in increasing convex
+order, for their comonotone sum is the largest (Dhaene et al. 2002, Theorem 7). x ↦ e^{(α−1)x} is increasing and convex and the
+b_j are independent, so E e^{(α−1)loss} over ‖θ‖ ≤ c_θ is at most exp((α−1)(ε_Λ + cW²/(2σ²)))·(E e^{t|N|})^c, and
+E e^{t|N|} = 2e^{t²/2}Φ(t). Pointwise (1 − e^{−x})₊ ≤ (1/α)(1 − 1/α)^{α−1}·e^{(α−1)x} (its maximum in x), which gives δ; what is
+left is the event ‖θ_j‖ > c_θ. Neighbours are a symmetric relation, so the other order is the same statement. □
+
+It is not enough that ‖V_j‖ ≤ W: a field of that length along b_j itself would give ⟨b_j, V_j⟩ ≈ Wσ√d, as with Gamma noise.
+
+**Edge cases.** σ = ∞ → δ_θ where ε_Λ ≤ ε, else 1. A number that is not finite, or σ ≤ 0 → ``PrivacyError``.
 """
 
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.claims import gcon
 from fedgraph.privacy.events import Event, PureDP
 from fedgraph.privacy.mechanisms.objective_perturbation import OUTPUT_SHARE, output_noise
+
+_ORDERS = 1 + np.geomspace(1e-3, 1e6, 2000)
+
+
+def objective_delta(
+    epsilon: float, std: float, change: float, classes: int, log_determinant: float, missed: float = 0.0
+) -> float:
+    """δ at a given ε, the best order taken.
+
+    Args:
+        epsilon: ε ≥ 0.
+        std: σ of b per entry, > 0; ∞ is allowed.
+        change: W ≥ 0.
+        classes: c ≥ 1.
+        log_determinant: ε_Λ ≥ 0.
+        missed: δ_θ ≥ 0.
+
+    Raises:
+        PrivacyError: a number out of its range.
+
+    >>> objective_delta(1.0, 20.0, 1.0, 7, 0.1) < 1e-3 < objective_delta(1.0, 5.0, 1.0, 7, 0.1)
+    True
+    """
+    if not (std > 0 and all(math.isfinite(x) and x >= 0 for x in (epsilon, change, log_determinant, missed)) and classes >= 1):
+        raise PrivacyError("σ must be > 0, classes ≥ 1, and ε, W, ε_Λ, δ_θ finite numbers ≥ 0")
+    if math.isinf(std):
+        return missed if log_determinant <= epsilon else 1.0
+    more = _ORDERS - 1
+    t = more * change / std
+    logs = (
+        -np.log(_ORDERS)
+        + more * np.log1p(-1 / _ORDERS)
+        + more * (log_determinant + classes * change**2 / (2 * std**2) - epsilon)
+        + classes * (math.log(2) + t**2 / 2 + log_ndtr(t))
+    )
+    return min(1.0, missed + math.exp(min(0.0, float(logs.min()))))
+
+
+def objective_noise_std(
+    epsilon: float, target: float, change: float, classes: int, log_determinant: float, missed: float = 0.0
+) -> float:
+    """The smallest σ (to one part in 10⁶, from above) that keeps (ε, δ).
+
+    Args:
+        epsilon: ε, above ε_Λ.
+        target: δ, above δ_θ.
+        change: W > 0.
+        classes: c ≥ 1.
+        log_determinant: ε_Λ ≥ 0.
+        missed: δ_θ ≥ 0.
+
+    Raises:
+        PrivacyError: no noise is enough, because ε_Λ or δ_θ alone take all.
+    """
+    if missed >= target or log_determinant >= epsilon:
+        raise PrivacyError(f"no noise gives ε = {epsilon}: ε_Λ = {log_determinant}, δ_θ = {missed} of δ = {target} are spent")
+
+    def gap(log_std: float) -> float:
+        return math.log(
+            objective_delta(epsilon, math.exp(log_std), change, classes, log_determinant, missed) - missed + 1e-300
+        ) - math.log(target - missed)
+
+    low, high = math.log(change) - 10, math.log(change) + 25
+    return math.exp(brentq(gap, low, high, xtol=1e-7)) * (1 + 1e-6)
+
 
 MISSED_SHARE = 0.05  # of δ, for the event that a column of Θ is longer than c_θ
 
@@ -55,17 +152,23 @@ class Situation(gcon.Situation):
     def ratio(self, whole: float, half: float) -> float:
         """s = σ/W, of W at a change of Ψ. whole, half: ε_Λ at a change of Ψ and of Ψ/2."""
         epsilon, delta, c = self.epsilon * (1 - OUTPUT_SHARE), self.delta * (1 - OUTPUT_SHARE), self.num_classes
-        found = gaussian.noise_std(epsilon, delta, 1.0, c, whole, self.missed)
+        found = objective_noise_std(epsilon, delta, 1.0, c, whole, self.missed)
         if self.per_end:
-            found = max(found, gaussian.noise_std(epsilon / 2, delta / 2, 1.0, c, half, self.missed) / 2)
+            found = max(found, objective_noise_std(epsilon / 2, delta / 2, 1.0, c, half, self.missed) / 2)
         return found
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """noise_std: σ, of B. regulariser: Λ + Λ′. output_std: noise on the minimiser. c_theta, log_determinant: c_θ, ε_Λ.
+    """All constants of one release.
 
-    event: what the release costs; with ``per_end``, what one end of an edge costs.
+    Attributes:
+        noise_std: σ, of B.
+        regulariser: Λ + Λ′.
+        output_std: of the noise on the minimiser.
+        c_theta: c_θ.
+        log_determinant: ε_Λ.
+        event: what the release costs; with ``per_end``, what one end of an edge costs.
     """
 
     noise_std: float
@@ -84,7 +187,16 @@ def least_regulariser(given: Situation) -> float:
 
 
 def calibrated(given: Situation, regulariser: float, gradient_norm: float) -> Calibrated:
-    """All constants of one release that costs at most (ε, δ); with ``per_end``, (ε/2, δ/2) for each end."""
+    """All constants of one release that costs at most (ε, δ); with ``per_end``, (ε/2, δ/2) for each end.
+
+    Args:
+        given: what has to be hidden, and what it may cost.
+        regulariser: Λ, above ``least_regulariser``.
+        gradient_norm: g, that a minimiser is accepted with.
+
+    Raises:
+        PrivacyError: Λ is not above its bound, which the text names.
+    """
     if not given.sensitivity:
         return Calibrated(0.0, regulariser, 0.0, math.inf, 0.0, PureDP(0.0))
     needed = least_regulariser(given)

@@ -28,10 +28,9 @@ import numpy as np
 
 from fedgraph.compiled import compiled, constant, types
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.accounting.gaussian import FRACTION
-from fedgraph.privacy.fields import Positive
+from fedgraph.privacy.accounting.discrete_gaussian import DISCRETE_FRACTION
+from fedgraph.privacy.fields import Positive, require_finite
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import require_finite
 
 LEAST_STD, MOST_STD = 0.5, 2.0**13
 _WORD = 31  # random bits of the first comparison; one more is the sign
@@ -94,7 +93,13 @@ def _exponential(x: Fraction, bits: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """``share_distribution`` for the compiled loop. starts: per leading bits of a word, the first value that they allow."""
+    """``share_distribution`` for the compiled loop.
+
+    Attributes:
+        limits: uint32, its numbers at 31 bits.
+        starts: int32, for the leading bits of a word the first value that they allow.
+        shift: bits of a word that are not leading ones.
+    """
 
     limits: np.ndarray
     starts: np.ndarray
@@ -127,7 +132,19 @@ def _invert(words, limits, starts, shift, out):  # type: ignore[no-untyped-def]
 
 
 def draw_shares(std: float, size: int, rng: np.random.Generator) -> np.ndarray:
-    """int64 [size], independent."""
+    """Independent discrete Gaussian numbers.
+
+    Args:
+        std: σ, in ``LEAST_STD`` … ``MOST_STD`` steps.
+        size: how many.
+        rng: noise stream.
+
+    Returns:
+        int64 [size].
+
+    Raises:
+        PrivacyError: a std out of that range.
+    """
     words = rng.integers(2**64, size=(size + 1) // 2, dtype=np.uint64).view(np.uint32)[:size]
     made, out = _share_table(std), np.empty(size, dtype=np.int64)
     _invert(words, made.limits, made.starts, made.shift, out)
@@ -159,8 +176,13 @@ def share_type(bits: int) -> type[np.unsignedinteger]:
 def bits_for(largest_sum: float, std: float, shares: int, draws: float) -> int:
     """The least modulus, in bits, that the sum stays below in size.
 
-    largest_sum: of the signal, in steps, a certain bound. std, shares: of the noise, in steps. draws: noisy sums in the whole
-    run; noise exceeds its place in one of them with chance at most 2^−40 (a discrete Gaussian is sub-Gaussian with its σ).
+    Noise exceeds its place in one of all sums with chance at most 2^−40 (a discrete Gaussian is sub-Gaussian with its σ).
+
+    Args:
+        largest_sum: of the signal, in steps, a certain bound.
+        std: of the noise of one share, in steps; 0: none.
+        shares: how many there are in a sum.
+        draws: noisy sums in the whole run.
     """
     reach = std * math.sqrt(2 * shares * (41 * math.log(2) + math.log(max(draws, 1.0)))) if std else 0.0
     return max(2, 1 + math.ceil(math.log2(largest_sum + shares + reach + 1)))
@@ -175,7 +197,15 @@ def _round(value, scale, coins, out):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class IntegerShare(Mechanism):
-    """Base of both. step: data units per whole number. bits: of the modulus."""
+    """Base of what clients put into sums of whole numbers; abstract.
+
+    Attributes:
+        step: data units per whole number, finite and > 0.
+        bits: of the modulus, 2 … 64.
+
+    Raises:
+        PrivacyError: a number out of its range.
+    """
 
     step: Positive
     bits: int
@@ -186,7 +216,14 @@ class IntegerShare(Mechanism):
             raise PrivacyError(f"a modulus has 2 to 64 bits, found {self.bits}: choose a lower resolution")
 
     def opened(self, total: np.ndarray) -> np.ndarray:
-        """float64, data units: what a sum modulo 2^bits stands for, between −2^(bits−1) and 2^(bits−1) steps."""
+        """What a sum stands for.
+
+        Args:
+            total: of shares, modulo 2^bits, in a type without a sign.
+
+        Returns:
+            float64, data units, between −2^(bits−1) and 2^(bits−1) steps.
+        """
         shift = np.uint64(64 - self.bits)
         return ((total.astype(np.uint64) << shift).view(np.int64) >> shift.astype(np.int64)) * self.step
 
@@ -206,9 +243,16 @@ class IntegerShare(Mechanism):
 
 @dataclass(frozen=True)
 class DiscreteGaussianShare(IntegerShare):
-    """⌊value/step + U⌋ + N_Z(0, std²) per entry, modulo 2^bits; std in steps; U uniform in [0, 1), fresh.
+    """⌊value/step + U⌋ + N_Z(0, std²) per entry, modulo 2^bits; U uniform in [0, 1), fresh.
 
-    All clients' ``dimension`` entries are priced; a value with more is refused.
+    Attributes:
+        step: data units per whole number, finite and > 0.
+        bits: of the modulus, 2 … 64.
+        std: of the noise, in steps, ``LEAST_STD`` … ``MOST_STD``.
+        dimension: entries that are priced; a value with more is refused.
+
+    Raises:
+        PrivacyError: a number out of its range.
     """
 
     std: float
@@ -232,7 +276,7 @@ class DiscreteGaussianShare(IntegerShare):
         coins = rng.integers(2**64, size=-(-value.size // 4), dtype=np.uint64).view(np.uint16)[: value.size]
         whole = np.empty(value.size, dtype=np.int64)
         exact = np.ascontiguousarray(value, dtype=np.float64).ravel()
-        _round(exact, FRACTION / self.step, coins, whole)
+        _round(exact, DISCRETE_FRACTION / self.step, coins, whole)
         return whole.reshape(value.shape)
 
     @property
@@ -245,7 +289,17 @@ class DiscreteGaussianShare(IntegerShare):
 
 @dataclass(frozen=True)
 class PlainShare(IntegerShare):
-    """round(value/step) modulo 2^bits, without noise: ε = ∞ for who sees the sum. largest: of one value, in steps."""
+    """round(value/step) modulo 2^bits, without noise: ε = ∞ for who sees the sum.
+
+    Attributes:
+        step: data units per whole number, finite and > 0.
+        bits: of the modulus, 2 … 64.
+        largest: of one value, in steps.
+        reason: why there is no noise, for reports.
+
+    Raises:
+        PrivacyError: a number out of its range.
+    """
 
     largest: float
     reason: str

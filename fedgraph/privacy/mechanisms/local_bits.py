@@ -43,16 +43,25 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Choices, Count, Positive
-from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import require_finite
+from fedgraph.privacy.fields import Choices, Count, Positive, require_finite, require_interval
+from fedgraph.privacy.mechanisms.noise import Mechanism, chance_of_bit
 
 Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class SampledBits(Mechanism):
-    """[n, d] in [low, high] → int64 [n, m]: 2·column + bit for each of the m chosen columns of a row."""
+    """[n, d] in [low, high] → int64 [n, m]: 2·column + bit for each of the m chosen columns of a row.
+
+    Attributes:
+        epsilon_per_bit: a, finite and > 0.
+        num_sampled: m ≥ 1; all d columns where there are fewer.
+        low: the least entry; smaller ones are clamped.
+        high: the largest entry, above ``low``; larger ones are clamped.
+
+    Raises:
+        PrivacyError: a number out of its range.
+    """
 
     epsilon_per_bit: Positive
     num_sampled: Count
@@ -62,8 +71,7 @@ class SampledBits(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise PrivacyError(f"SampledBits needs finite low < high, found [{self.low}, {self.high}]")
+        require_interval("SampledBits", self.low, self.high)
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.ndim != 2 or value.shape[1] < 1:
@@ -72,13 +80,19 @@ class SampledBits(Mechanism):
         n, d = value.shape
         columns = distinct_columns(n, d, min(self.num_sampled, d), rng)
         x = np.take_along_axis(value, columns, axis=1).astype(np.float64)
-        unit = (np.clip(x, self.low, self.high) - self.low) / (self.high - self.low)
-        strength = math.tanh(self.epsilon_per_bit / 2)  # (e^a − 1)/(e^a + 1), stable for every a
-        plus = rng.random(columns.shape) < (1 - strength) / 2 + unit * strength
+        plus = rng.random(columns.shape) < chance_of_bit(x, self.low, self.high, self.epsilon_per_bit)
         return np.asarray(2 * columns + plus)
 
     def rectify(self, sent: np.ndarray, num_columns: int) -> npt.NDArray[np.float64]:
-        """Unbiased estimate [n, d] of the value: d(high − low)/(2m) · (e^a + 1)/(e^a − 1) · x* + (high + low)/2."""
+        """Unbiased estimate of the value: d(high − low)/(2m) · (e^a + 1)/(e^a − 1) · x* + (high + low)/2.
+
+        Args:
+            sent: int64 [n, m], what ``apply`` made.
+            num_columns: d.
+
+        Returns:
+            float64 [n, d].
+        """
         factor, shift = self.rectifier(num_columns)
         return np.asarray(signs(sent, num_columns).toarray() * factor + shift)
 
@@ -103,7 +117,15 @@ def distinct_columns(num_rows: int, num_columns: int, count: int, rng: np.random
 
 
 def signs(sent: np.ndarray, num_columns: int) -> sp.csr_array:
-    """x*: CSR [n, d] with +1 or −1 where a bit was sent."""
+    """x*: which bits were sent, as numbers.
+
+    Args:
+        sent: int64 [n, m], what ``SampledBits.apply`` made.
+        num_columns: d.
+
+    Returns:
+        CSR [n, d] with +1 or −1 where a bit was sent.
+    """
     n, m = sent.shape
     data = np.where(sent.ravel() % 2 == 1, np.float32(1), np.float32(-1))
     return sp.csr_array((data, sent.ravel() // 2, np.arange(0, n * m + 1, m)), shape=(n, num_columns))
@@ -115,7 +137,13 @@ _ROUNDED = 1e-12  # so much less of the truth, that rounding never makes an answ
 
 @dataclass(frozen=True)
 class MaskedResponse(Mechanism):
-    """Integers −2 … num_values − 1, [n], become int16 [n, num_values]: 1 where a value is named; see the module."""
+    """Integers −2 … num_values − 1, [n], become int16 [n, num_values]: 1 where a value is named; see the module.
+
+    Attributes:
+        epsilon: ε, finite and > 0.
+        num_values: c ≥ 2.
+        replaces: whether two labels are hidden from each other, not only a label from a masked one.
+    """
 
     epsilon: Positive
     num_values: Choices

@@ -26,9 +26,8 @@ from typing import ClassVar
 import numpy as np
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.fields import Checked, Choices, Count, Positive
+from fedgraph.privacy.fields import Checked, Choices, Count, Positive, require_finite, require_interval
 from fedgraph.privacy.mechanisms.normals import standard_normals
-from fedgraph.privacy.sensitivity import require_finite
 
 LEAST_STEPS = 8  # units in the last place of the largest entry that noise must span
 
@@ -51,7 +50,11 @@ def _require_resolved(value: np.ndarray, scale: float) -> None:
 
 @dataclass(frozen=True)
 class Mechanism(Checked):
-    """Base of all mechanisms; abstract. phrase: for the ledger and the report, with names of fields in braces."""
+    """Base of all mechanisms; abstract.
+
+    Attributes:
+        phrase: for the ledger and the report, with names of fields in braces.
+    """
 
     phrase: ClassVar[str] = ""
 
@@ -69,7 +72,10 @@ class Mechanism(Checked):
         raise PrivacyError(f"{type(self).__name__} does not say what it does")
 
     def of_many(self, shares: int) -> Mechanism:
-        """What turns the sum of ``shares`` bounded values into a draw with the law of the sum of their noisy values.
+        """What turns the sum of several bounded values into a draw with the law of the sum of their noisy values.
+
+        Args:
+            shares: how many values, ≥ 1.
 
         Raises:
             PrivacyError: that sum is no single draw of a known law.
@@ -86,7 +92,11 @@ class Mechanism(Checked):
 
 @dataclass(frozen=True)
 class GaussianNoise(Mechanism):
-    """value + N(0, std²) per entry, drawn in the value's own precision. std in data units, > 0."""
+    """value + N(0, std²) per entry, drawn in the value's own precision.
+
+    Attributes:
+        std: in data units, finite and > 0.
+    """
 
     std: Positive
     phrase: ClassVar[str] = "Gaussian noise of standard deviation {std:.6g}"
@@ -109,9 +119,12 @@ class GaussianNoise(Mechanism):
 
 @dataclass(frozen=True)
 class SymmetricLaplaceNoise(Mechanism):
-    """value + √W N(0, std²) per entry, one secret W ~ Exp(1) for all: symmetric multivariate Laplace. std in data units, > 0.
+    """value + √W N(0, std²) per entry, one secret W ~ Exp(1) for all: symmetric multivariate Laplace.
 
     Smaller draws of W are as little noise as they are; that most noise spans several steps of the value is all that is checked.
+
+    Attributes:
+        std: in data units, finite and > 0.
     """
 
     std: Positive
@@ -126,7 +139,11 @@ class SymmetricLaplaceNoise(Mechanism):
 
 @dataclass(frozen=True)
 class LaplaceNoise(Mechanism):
-    """value + Laplace(scale) per entry. scale in data units, > 0."""
+    """value + Laplace(scale) per entry.
+
+    Attributes:
+        scale: in data units, finite and > 0.
+    """
 
     scale: Positive
     phrase: ClassVar[str] = "Laplace noise of scale {scale:.6g}"
@@ -139,10 +156,14 @@ class LaplaceNoise(Mechanism):
 
 @dataclass(frozen=True)
 class GumbelTopK(Mechanism):
-    """Indices of the ``k`` largest of value + Gumbel(scale), per row of a [rows, candidates] value.
+    """Indices of the largest of value + Gumbel(scale), per row of a [rows, candidates] value: int64 [rows, k], best first.
 
-    The candidate set must be fixed and public (Durfee & Rogers 2019, one-shot form). Returns int64
-    [rows, k]. With scale 2Δ/ε₀ each pick is ε₀-bounded-range.
+    **Guarantee.** With scale 2Δ/ε₀ each pick is ε₀-bounded-range, where the candidate set is fixed and public (Durfee & Rogers
+    2019, one-shot form).
+
+    Attributes:
+        k: how many, ≥ 1.
+        scale: in data units, finite and > 0.
     """
 
     k: Count
@@ -162,7 +183,12 @@ class GumbelTopK(Mechanism):
 
 @dataclass(frozen=True)
 class KaryResponse(Mechanism):
-    """Integers in 0 … num_values−1, each kept with probability e^ε/(e^ε + num_values − 1), else uniform among the others."""
+    """Integers, each kept with probability e^ε/(e^ε + num_values − 1), else uniform among the others.
+
+    Attributes:
+        epsilon: ε, finite and > 0.
+        num_values: how many values there are, ≥ 2; they are 0 … num_values − 1.
+    """
 
     epsilon: Positive
     num_values: Choices
@@ -176,15 +202,41 @@ class KaryResponse(Mechanism):
         return np.where(keep, value, other + (other >= value))
 
 
+def chance_of_bit(value: np.ndarray, low: float, high: float, epsilon_per_bit: float) -> np.ndarray:
+    """P(+1) of the bit that each entry sends: 1/(e^a + 1) + (x − low)/(high − low) · (e^a − 1)/(e^a + 1).
+
+    Args:
+        value: x, any shape; clamped into [low, high].
+        low: the least entry.
+        high: the largest entry.
+        epsilon_per_bit: a > 0.
+    """
+    unit = (np.clip(value, low, high) - low) / (high - low)
+    # (e^a − 1)/(e^a + 1) = tanh(a/2) and 1/(e^a + 1) = (1 − tanh(a/2))/2: stable for every a.
+    strength = math.tanh(epsilon_per_bit / 2)
+    return np.asarray((1 - strength) / 2 + unit * strength)
+
+
 @dataclass(frozen=True)
 class MultiBitEncoder(Mechanism):
     """The multi-bit encoder (Jin & Chen, Algorithm 1; Sajadmanesh & Gatica-Perez 2021, LPGNN).
 
-    A value in [low, high]^(n×h) becomes a matrix of −1, 0, +1: ``per_row`` entries of each row (or, with
-    ``in_total``, that many of the whole matrix) are chosen by data-independent coins, and each sends one
-    bit: P(+1) = 1/(e^a + 1) + (x − low)/(high − low) · (e^a − 1)/(e^a + 1), a = epsilon_per_bit.
+    A value in [low, high]^(n×h) becomes a matrix of −1, 0, +1. Some entries of each row, or of the whole matrix, are chosen by
+    data-independent coins, and each of them sends one bit:
 
-    Guarantee: the likelihood ratio of one bit is at most e^a; of a unit whose m bits are sent, e^(m·a).
+        P(+1) = 1/(e^a + 1) + (x − low)/(high − low) · (e^a − 1)/(e^a + 1),      a = epsilon_per_bit
+
+    **Guarantee.** The likelihood ratio of one bit is at most e^a; of a unit whose m bits are sent, e^(m·a).
+
+    Attributes:
+        epsilon_per_bit: a, finite and > 0.
+        num_sampled: m ≥ 1, chosen entries; all where there are fewer.
+        in_total: of the whole matrix; else of each row.
+        low: the least entry; smaller ones are clamped.
+        high: the largest entry, above ``low``; larger ones are clamped.
+
+    Raises:
+        PrivacyError: a number out of its range.
     """
 
     epsilon_per_bit: Positive
@@ -195,18 +247,14 @@ class MultiBitEncoder(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise PrivacyError(f"MultiBitEncoder needs finite low < high, found [{self.low}, {self.high}]")
+        require_interval("MultiBitEncoder", self.low, self.high)
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         if value.ndim != 2 or value.shape[1] < 1:
             raise PrivacyError(f"the multi-bit encoder needs a matrix, found shape {value.shape}")
         require_finite(value)
         chosen = self._choose(value.shape, rng)
-        unit = (np.clip(value, self.low, self.high) - self.low) / (self.high - self.low)
-        # (e^a − 1)/(e^a + 1) = tanh(a/2) and 1/(e^a + 1) = (1 − tanh(a/2))/2: stable for every a.
-        strength = math.tanh(self.epsilon_per_bit / 2)
-        plus = rng.random(value.shape) < (1 - strength) / 2 + unit * strength
+        plus = rng.random(value.shape) < chance_of_bit(value, self.low, self.high, self.epsilon_per_bit)
         return np.where(chosen, np.where(plus, 1.0, -1.0), 0.0)
 
     def _choose(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -220,8 +268,12 @@ class MultiBitEncoder(Mechanism):
     def rectify(self, encoded: np.ndarray) -> np.ndarray:
         """The unbiased estimate of the value (post-processing).
 
-        x' = (N(high − low) / (2m)) · (e^a + 1)/(e^a − 1) · x* + (high + low)/2 with N entries of which m
-        were chosen (per row: N = h; in total: N = n·h).
+            x' = (N(high − low) / (2m)) · (e^a + 1)/(e^a − 1) · x* + (high + low)/2
+
+        N is the number of entries of which m were chosen (per row: N = h; in total: N = n·h).
+
+        Args:
+            encoded: x* [n, h], what ``apply`` made.
         """
         available = encoded.size if self.in_total else encoded.shape[1]
         m = min(self.num_sampled, available)
@@ -236,7 +288,11 @@ class MultiBitEncoder(Mechanism):
 
 @dataclass(frozen=True)
 class Disclose(Mechanism):
-    """The value itself, in clear. Its event is ``Unprotected``: ε = ∞."""
+    """The value itself, in clear. Its event is ``Unprotected``: ε = ∞.
+
+    Attributes:
+        reason: why, for reports.
+    """
 
     reason: str
     phrase: ClassVar[str] = "sent in clear: {reason}"

@@ -19,7 +19,15 @@ _TURN = np.float32(math.pi / 2**31)
 
 
 def standard_normals(count: int, rng: np.random.Generator) -> np.ndarray:
-    """float32 [count], independent N(0, 1). A function of the generator's state and ``count`` alone."""
+    """Independent N(0, 1) numbers, a function of the generator's state and of their number alone.
+
+    Args:
+        count: how many.
+        rng: random stream.
+
+    Returns:
+        float32 [count].
+    """
     if count < BLOCK:
         return rng.standard_normal(count, dtype=np.float32)
     out = np.empty(count + count % 2, dtype=np.float32)

@@ -3,7 +3,7 @@
     F(Θ) = (1/n₁) Σᵢ L(Θ; zᵢ, yᵢ) + (Λ/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁,     Θ, B ∈ R^(d×c)     (GCON, Theorem 1: Θ₀ = 0)
 
 Each column of B has a uniform direction and a norm ~ Gamma(d, 1/β), i.e. a density ∝ e^(−β‖b‖); or, with ``noise_std``, all
-entries of B are independent N(0, σ²) (own proof in ``accounting.gaussian``, constants in ``gaussian_objective``).
+entries of B are independent N(0, σ²) (proof and constants in ``gaussian_objective``).
 
 **Design.** The desk knows bounded values, mechanisms and events. Here the value is the rows zᵢ of the labelled nodes,
 the only part of F that depends on private edges. The mechanism draws B *inside* the door, hands value and B to the
@@ -41,9 +41,9 @@ from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.privacy.accounting.calibrate import gaussian_multiplier
 from fedgraph.privacy.claims import gcon
 from fedgraph.privacy.events import ApproxDP, Event, PureDP
-from fedgraph.privacy.fields import Count, Positive
+from fedgraph.privacy.fields import Count, Positive, require_finite, require_positive
 from fedgraph.privacy.mechanisms.noise import Mechanism
-from fedgraph.privacy.sensitivity import Bound, require_finite, require_positive
+from fedgraph.privacy.sensitivity import Bound
 from fedgraph.privacy.shapes import Array
 
 OUTPUT_SHARE = 1e-3  # of ε and of δ, for the distance to the exact minimiser
@@ -59,7 +59,12 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class UnitRows(Bound):
-    """A matrix [num_rows, dimension] with rows of L2 norm at most 1, enforced by scaling rows down."""
+    """A matrix [num_rows, dimension] with rows of L2 norm at most 1, enforced by scaling rows down.
+
+    Attributes:
+        num_rows: exactly so many rows.
+        dimension: exactly so many columns.
+    """
 
     num_rows: int
     dimension: int
@@ -74,7 +79,17 @@ class UnitRows(Bound):
 
 
 def columns(dimension: int, count: int, rate: float, rng: np.random.Generator) -> Array:
-    """[dimension, count]: columns of uniform direction and norm ~ Gamma(dimension, 1/rate); zeros where rate = ∞."""
+    """Noise of the linear term: columns of uniform direction and norm ~ Gamma(dimension, 1/rate).
+
+    Args:
+        dimension: d, numbers per column.
+        count: c, how many columns.
+        rate: β > 0; ∞: zeros.
+        rng: noise stream.
+
+    Returns:
+        float64 [dimension, count].
+    """
     if math.isinf(rate):
         return np.zeros((dimension, count))
     direction = rng.standard_normal((dimension, count))
@@ -86,9 +101,17 @@ def columns(dimension: int, count: int, rate: float, rng: np.random.Generator) -
 class ObjectivePerturbation(Mechanism):
     """rows [n₁, d] → weight · (minimiser [d, c] of the perturbed objective + N(0, output_std²)).
 
-    num_columns: c. rate: β (∞: no Gamma noise). noise_std: σ of Gaussian noise (0: none). gradient_norm: g.
-    output_std: noise for the distance to the exact minimiser (0 only without noise). weight: a public factor, e.g. a
-    client's share in an average. problem: see ``Problem``.
+    Attributes:
+        num_columns: c ≥ 1.
+        rate: β > 0 of Gamma noise; ∞: none.
+        gradient_norm: g, finite and > 0: the largest gradient norm that a minimiser is accepted with.
+        output_std: noise for the distance to the exact minimiser, > 0; 0 exactly where the objective has no noise.
+        problem: the objective.
+        weight: a public factor, finite and > 0, e.g. a client's share in an average.
+        noise_std: σ ≥ 0 of Gaussian noise; 0: none.
+
+    Raises:
+        PrivacyError: a number out of its range, two kinds of noise, or output noise without noise in the objective.
     """
 
     num_columns: Count
@@ -143,7 +166,15 @@ class ObjectivePerturbation(Mechanism):
 
 @dataclass(frozen=True)
 class Calibrated:
-    """rate: β. regulariser: Λ + Λ'. output_std: noise on the minimiser. event: what the release costs. made: all constants."""
+    """All constants of one release.
+
+    Attributes:
+        rate: β; ∞: no noise.
+        regulariser: Λ + Λ'.
+        output_std: of the noise on the minimiser.
+        event: what the release costs, or one end of an edge in it.
+        made: all constants of the objective's noise.
+    """
 
     rate: float
     regulariser: float
@@ -153,10 +184,15 @@ class Calibrated:
 
 
 def calibrated(given: gcon.Situation, regulariser: float, gradient_norm: float) -> Calibrated:
-    """All constants of one release that costs at most (ε, δ) of ``given``. regulariser: Λ. gradient_norm: g.
+    """All constants of one release that costs at most (ε, δ).
 
-    Where ``given.per_end`` the event prices one end of an edge, at most (ε/2, δ/2), so that two ends, at one client or at
-    two, cost at most (ε, δ). Ψ = 0 (no edge is used): no noise, and the event costs nothing.
+    Where ``given.per_end`` the event prices one end of an edge, at most (ε/2, δ/2), so that two ends, at one client or at two,
+    cost at most (ε, δ). Ψ = 0 (no edge is used): no noise, and the event costs nothing.
+
+    Args:
+        given: what has to be hidden, and what it may cost.
+        regulariser: Λ, above ``least_regulariser``.
+        gradient_norm: g, that a minimiser is accepted with.
 
     Raises:
         PrivacyError: Λ is below its bound (the text names the smallest allowed value).

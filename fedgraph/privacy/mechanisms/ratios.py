@@ -24,7 +24,9 @@ def log_ratio(mechanism: Mechanism, released: np.ndarray, one: np.ndarray, zero:
 
     Args:
         mechanism: what released it.
-        released, one, zero: arrays of one shape: what was sent, and the two inputs after their bound.
+        released: what was sent.
+        one: one of the two inputs after their bound, of the same shape.
+        zero: the other.
 
     Raises:
         PrivacyError: the mechanism has no likelihood ratio here.
@@ -47,7 +49,19 @@ def log_ratio(mechanism: Mechanism, released: np.ndarray, one: np.ndarray, zero:
 def log_ratios(
     mechanism: Mechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray, sizes: tuple[int, ...]
 ) -> list[float]:
-    """The ratio of each block of rows. sizes: rows of each; of one block alone the mechanism may be any."""
+    """The ratio of each block of rows.
+
+    Args:
+        mechanism: what released them; ``PerBlock``, or one that is applied to every row alike. Of one block alone it may be
+            any.
+        released: what was sent, [rows, h].
+        one: one of the two inputs after their bound, of the same shape.
+        zero: the other.
+        sizes: rows of each block.
+
+    Raises:
+        PrivacyError: a mechanism has no likelihood ratio here.
+    """
     if len(sizes) == 1 and not isinstance(mechanism, PerBlock):
         return [log_ratio(mechanism, released, one, zero)]
     parts = mechanism.parts if isinstance(mechanism, PerBlock) else (mechanism,) * len(sizes)
@@ -56,11 +70,21 @@ def log_ratios(
 
 
 def of_coins(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
-    """float64 [m]: what Gaussian values say of m coins x = ±1 that all show in them, Σ_j h_j x_j + N(0, s² I).
+    """What Gaussian values say of m coins x = ±1 that all show in them, Σ_j h_j x_j + N(0, s² I).
 
-    gram: HᵀH/s² [m, m], along: Hᵀr/s² [m], r being what was seen. x̂ = (G + I)⁻¹ y is the linear estimate of least mean
-    square error, which takes off what coins have along one another; returned is 2 x̂_j / [(G + I)⁻¹]_jj. For one coin alone
-    that is the exact log-likelihood ratio of +1 against −1. No coin: nothing. ``gram`` is overwritten.
+    x̂ = (G + I)⁻¹ y is the linear estimate of least mean square error, which takes off what coins have along one another.
+    Returned is 2 x̂_j / [(G + I)⁻¹]_jj. For one coin alone that is the exact log-likelihood ratio of +1 against −1. No coin:
+    nothing.
+
+    Args:
+        gram: G = HᵀH/s² [m, m]; it is overwritten.
+        along: y = Hᵀr/s² [m], r being what was seen.
+
+    Returns:
+        float64 [m].
+
+    Raises:
+        PrivacyError: products that are not finite, or not those of real vectors.
 
     >>> of_coins(np.array([[4.0]]), np.array([3.0])).tolist()
     [6.0]

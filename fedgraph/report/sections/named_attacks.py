@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.audit import one_run
+from fedgraph.audit import one_run, operating_points
 from fedgraph.cells.facts import NamedAttack, NodesAtRisk
 from fedgraph.report import plots
 from fedgraph.report.attacks import CONFIDENCE, describe_cell, num_bounds
@@ -109,7 +109,8 @@ def _refused(rows: Sequence[Row]) -> list[str]:
 
 def _table(told: Sequence[AttackedRow]) -> Table:
     rates = {
-        f"TPR at {rate:.1%} FPR": lambda t, place=place: f"{t.tpr[place]:.1%}" for place, rate in enumerate(one_run.LOW_RATES)
+        f"TPR at {rate:.1%} FPR": lambda t, place=place: f"{t.tpr[place]:.1%}"
+        for place, rate in enumerate(operating_points.LOW_OPERATING_RATES)
     }
     columns: dict[str, Callable[[AttackedRow], str]] = {
         "attack": lambda t: t.one.attack,
@@ -163,14 +164,14 @@ def _advantage(records: Records, told: Sequence[AttackedRow], notice: str | None
     def paint(axes: list[Axes]) -> None:
         grid = np.geomspace(min([0.05, *finite]), most, 200)
         axes[0].plot(
-            grid, [one_run.most_advantage(e, delta) for e in grid], color="#4c566a", lw=1.4, label="most that ε allows"
+            grid, [operating_points.most_advantage(e, delta) for e in grid], color="#4c566a", lw=1.4, label="most that ε allows"
         )
         for place, name in enumerate(names):
             own = [t for t in shown if t.one.attack == name]
             x = [min(t.row.provable, most) * 1.03 ** (place - len(names) / 2) for t in own]
             colour, marker = plots.COLOURS[place % len(plots.COLOURS)], plots.MARKERS[place % len(plots.MARKERS)]
             axes[0].scatter(x, [t.advantage for t in own], s=26, label=name, color=colour, marker=marker)
-        of_noise = [one_run.points_of_gaussian(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
+        of_noise = [operating_points.gaussian_operating_point(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
         inside = [(e, gain) for e, gain in of_noise if grid[0] <= e <= most * 0.8]
         axes[0].plot(*zip(*inside, strict=True), color="#4c566a", lw=1.2, ls="--", label="most with Gaussian noise")
         axes[0].axvline(most * 0.8, ls=":", lw=1, color="#9aa0a6")

@@ -23,8 +23,8 @@ from fedgraph.federation.secure import client as masked
 from fedgraph.federation.secure import keys, protocol
 from fedgraph.federation.secure import server as unmasking
 from fedgraph.methods.base import gradient_std
-from fedgraph.privacy.accounting import gaussian
 from fedgraph.privacy.accounting.calibrate import noise_multiplier
+from fedgraph.privacy.accounting.discrete_gaussian import discrete_gaussian_event
 from fedgraph.privacy.events import Composed, Event
 from fedgraph.privacy.mechanisms.integer_shares import DiscreteGaussianShare
 from fedgraph.privacy.units import Relation, Viewer
@@ -53,7 +53,7 @@ def cases() -> Iterator[Case]:
 
     def event(multiplier: float, dimension: int, norm: float) -> Event:
         share, _ = gradient_std(multiplier, STEPS, here.facts)
-        return gaussian.event(STEPS * norm, share, LEAST - 1, dimension, FAILURE)
+        return discrete_gaussian_event(STEPS * norm, share, LEAST - 1, dimension, FAILURE)
 
     multiplier = noise_multiplier(lambda m: Composed((event(m, 1, 1.0),)), EPSILON, DELTA)
     relation = f"{Relation.NODE_ZERO_OUT.value}, masked sum"

@@ -1,0 +1,121 @@
+"""Operating points (``OperatingPoints``): what a vector of scores is worth to an attacker, and the most that (ε, δ)-DP lets
+it be worth. An attacker calls ``score ≥ t`` positive. TPR is the share of positives that are called so, FPR that of negatives.
+A mean over examples says little about those few who are found for sure, so the true-positive rate at a small false-positive
+rate stands beside the area (Carlini et al., IEEE S&P 2022, arXiv 2112.03570, Section III).
+
+**Limits.** Where every positive or negative is a fair coin of its own, and the two versions of it make neighbouring inputs,
+TPR ≤ e^ε FPR + δ and 1 − FPR ≤ e^ε (1 − TPR) + δ (Kairouz, Oh & Viswanath 2015, Theorem 2.1). So in expectation
+
+    TPR − FPR ≤ (e^ε − 1 + 2δ)/(e^ε + 1),        TPR ≤ min(e^ε FPR + δ, 1 − e^{−ε}(1 − δ − FPR)).
+
+Sums of such coins average these lines, which are concave in FPR, so the limits hold for the averages, too. They limit
+expectations: an observed value may lie above by chance. Where positives and negatives differ in other ways as well (real
+edges against pairs that share nothing), there is no such limit.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from fedgraph.errors import PrivacyError
+from fedgraph.privacy.accounting import gaussian
+
+LOW_OPERATING_RATES = (0.001, 0.01)  # the false-positive rates of every report
+
+
+@dataclass(frozen=True)
+class OperatingPoints:
+    """What a vector of scores is worth to an attacker.
+
+    Attributes:
+        auc: area under the receiver's curve, 0 … 1.
+        advantage: the largest TPR − FPR over all thresholds, 0 … 1.
+        tpr: the largest TPR at each of ``LOW_OPERATING_RATES``, in that order.
+        positives: how many there are.
+        negatives: how many there are; with fewer than 1/FPR of them a rate is that of no false positive at all.
+    """
+
+    auc: float
+    advantage: float
+    tpr: tuple[float, ...]
+    positives: int
+    negatives: int
+
+
+def roc_area(scores: np.ndarray, coins: np.ndarray) -> float:
+    """Area under the receiver's curve. It is not an ε and bounds none.
+
+    Args:
+        scores: float [k].
+        coins: bool [k].
+
+    Returns:
+        P[a score of version 1 is above one of version 0], ties half; ½ for one-sided coins.
+    """
+    ones = int(np.count_nonzero(coins))
+    zeros = coins.size - ones
+    if not ones or not zeros:
+        return 0.5
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]  # equal scores share the mean of their ranks
+    return float((ranks[coins].sum() - ones * (ones + 1) / 2) / (ones * zeros))
+
+
+def operating_points(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
+    """What scores are worth to an attacker. Equal scores are called alike.
+
+    Args:
+        scores: float [k]; larger: more likely positive.
+        truth: bool [k], who is positive.
+
+    Returns:
+        All points; without a positive or a negative the area is one half, and all others are 0.
+
+    Raises:
+        PrivacyError: NaN, or shapes that differ.
+    """
+    if scores.shape != truth.shape or np.isnan(scores).any():
+        raise PrivacyError("an attack needs one score per example, a number or ±∞")
+    positives, negatives = int(np.count_nonzero(truth)), int(np.count_nonzero(~truth))
+    if not positives or not negatives:
+        return OperatingPoints(0.5, 0.0, (0.0,) * len(LOW_OPERATING_RATES), positives, negatives)
+    order = np.argsort(-scores, kind="stable")
+    ordered, found = scores[order], truth[order]
+    last = np.append(ordered[1:] != ordered[:-1], True)  # thresholds lie between different scores
+    tpr = np.cumsum(found)[last] / positives
+    fpr = np.cumsum(~found)[last] / negatives
+    low = tuple(float(tpr[fpr <= rate].max(initial=0.0)) for rate in LOW_OPERATING_RATES)
+    return OperatingPoints(roc_area(scores, truth), max(0.0, float((tpr - fpr).max())), low, positives, negatives)
+
+
+def most_advantage(epsilon: float, delta: float) -> float:
+    """The largest expected TPR − FPR under (ε, δ)-DP.
+
+    Args:
+        epsilon: ε ≥ 0, or ∞.
+        delta: δ in [0, 1).
+
+    >>> round(most_advantage(1.0, 0.0), 3)
+    0.462
+    """
+    if math.isinf(epsilon):
+        return 1.0
+    return min(1.0, math.tanh(epsilon / 2) + 2 * delta / (math.exp(min(epsilon, 700.0)) + 1))
+
+
+def gaussian_operating_point(mu: float, delta: float) -> tuple[float, float]:
+    """What a composition of Gaussian releases that is μ-GDP costs and allows.
+
+    Args:
+        mu: μ ≥ 0.
+        delta: δ in [0, 1], at which ε is told.
+
+    Returns:
+        (ε at ``delta``, the largest expected TPR − FPR, 2 Φ(μ/2) − 1)
+
+    >>> [round(x, 3) for x in gaussian_operating_point(1.0, 1e-5)]
+    [4.377, 0.383]
+    """
+    return gaussian.epsilon(mu, delta), float(2 * ndtr(mu / 2) - 1)
