@@ -8,13 +8,13 @@ amplification, never less than the truth.
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from fedgraph.pricing.base import Cost, Published, Reading, Row, no_claim
 from fedgraph.privacy.accounting import calibrate, losses, mixture
 from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
@@ -32,6 +32,8 @@ from fedgraph.privacy.events import (
     Unprotected,
 )
 from fedgraph.privacy.shapes import Array
+
+Cost = Callable[[int, float], Price]  # (number of rounds, δ) → what they cost together
 
 
 def events(per_round: Event, once: tuple[Event, ...] = ()) -> Cost:
@@ -183,21 +185,3 @@ def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
 def classic_std(sensitivity: float, epsilon: float, delta: float) -> float:
     """Δ·√(2 ln(1.25/δ))/ε, the textbook formula that many systems use (proven for ε < 1 only)."""
     return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-
-
-def in_clear(
-    unit: str,
-    viewer: str,
-    reason: str,
-    no_fix: str,
-    rounds: int = 1,
-    relation: str = "zero-out",
-    *,
-    published: tuple[Published, ...] | None = None,
-    unprotected: tuple[str, ...] = ("everything",),
-    not_priced: tuple[str, ...] = (),
-) -> Reading:
-    """Nothing protects the unit: ∞, because."""
-    row = Row(unit, relation, viewer, events(Unprotected(reason)), max(rounds, 1), 0.0, reason)
-    claim = no_claim("no ε is stated") if published is None else published
-    return Reading((row,), claim, unprotected, not_priced, no_fix=no_fix)

@@ -21,11 +21,10 @@ from fedgraph.documents.lines import Location
 from fedgraph.documents.lines import small_text_file as ordinary_text
 from fedgraph.errors import PricingError, ScenarioError
 from fedgraph.pricing import formats
-from fedgraph.pricing.base import entries, places
+from fedgraph.pricing.catalogue import entries, places
 from fedgraph.pricing.formats import Tree, table
-from fedgraph.pricing.python_joins import plain
 from fedgraph.pricing.python_program import Program
-from fedgraph.pricing.python_values import Call, Part, Table, Value
+from fedgraph.pricing.python_values import Call, Part, Table, Value, plain
 from fedgraph.pricing.questions import ASKED, Answers, text
 
 _SCRIPTS = ("command", "namespace", "json", "yaml")

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 
 from fedgraph.pricing import python_values as values
-from fedgraph.pricing.base import places
+from fedgraph.pricing.catalogue import places
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flare_job import KINDS, KNOWN, Chain, Filter, Job, Site
 from fedgraph.pricing.formats import Tree
-from fedgraph.pricing.python_joins import candidates, plain
-from fedgraph.pricing.python_values import Call, Items, Name, Value
+from fedgraph.pricing.python_values import Call, Items, Name, Value, candidates, plain
 from fedgraph.pricing.questions import text
 
 _ADDERS = {

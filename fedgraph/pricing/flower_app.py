@@ -15,8 +15,7 @@ from fedgraph.pricing import documents
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import Tree, table
-from fedgraph.pricing.python_joins import is_plain, plain
-from fedgraph.pricing.python_values import Call, Function, Items, Name, Value
+from fedgraph.pricing.python_values import Call, Function, Items, Name, Value, is_plain, plain
 from fedgraph.pricing.questions import text
 
 _STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server", "start_simulation")

@@ -16,10 +16,10 @@ import math
 from dataclasses import dataclass
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing.base import Published, places
+from fedgraph.pricing.base import Published
+from fedgraph.pricing.catalogue import places
 from fedgraph.pricing.flower_app import App
-from fedgraph.pricing.python_joins import plain
-from fedgraph.pricing.python_values import Call, Choice, Items, Name, Value
+from fedgraph.pricing.python_values import Call, Choice, Items, Name, Value, plain
 from fedgraph.pricing.questions import Answers, text
 
 HEAVIEST = "weight of the heaviest client, in equal shares"

@@ -285,3 +285,8 @@ def scalar(text: str) -> Tree:
         return float(text)
     except ValueError:
         return text
+
+
+def normal(name: str) -> str:
+    """A name as it is compared: small letters, one kind of gap, no dashes in front."""
+    return re.sub(r"[\s_-]+", " ", name.strip().lower().lstrip("-"))

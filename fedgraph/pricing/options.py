@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from fedgraph.errors import PricingError
 from fedgraph.plugins import suggest
-from fedgraph.pricing import base
+from fedgraph.pricing import catalogue
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import Tree, scalar
 
@@ -16,11 +16,11 @@ _MOST_WHOLE, LARGEST = 10**12, 1e60
 
 class Options:
     """data: the mapping, the document's where None. at: the keys under which it stands there, for messages. At the top, the
-    options of the document's system that have no price (``base.yaml``) are known."""
+    options of the document's system that have no price (``catalogue.yaml``) are known."""
 
     def __init__(self, document: Document, data: Mapping[str, Tree] | None = None, at: tuple[str, ...] = ()) -> None:
         self._document, self._data, self._at = document, dict(document.data if data is None else data), at
-        self._read = set() if at else set(base.entries()[document.system].ignored.split())
+        self._read = set() if at else set(catalogue.entries()[document.system].ignored.split())
 
     def error(self, name: str, message: str) -> PricingError:
         return self._document.error(message, *self._at, name)

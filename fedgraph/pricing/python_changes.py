@@ -3,14 +3,31 @@
 import ast
 import math
 import posixpath
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_joins import candidates, either, elements, is_plain, lift, line_of, normal, plain, same, truth
-from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value
+from fedgraph.pricing.formats import normal
+from fedgraph.pricing.python_values import (
+    Call,
+    Function,
+    Items,
+    Table,
+    Unresolved,
+    Value,
+    candidates,
+    either,
+    elements,
+    is_plain,
+    lift,
+    plain,
+    same,
+    truth,
+)
 
 Plain: TypeAlias = Callable[..., Value]
 _ROOTS: Mapping[str, Plain] = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp, "ceil": math.ceil, "floor": math.floor}
@@ -19,6 +36,30 @@ PURE: Mapping[str, Plain] = {
     **{f"math.{n}": f for n, f in (*_ROOTS.items(), ("log2", math.log2), ("log10", math.log10), ("pow", math.pow))},
     **{f"numpy.{n}": f for n, f in _ROOTS.items()}, "os.path.join": posixpath.join,
 }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """A loop over something. times: how often the loops around it make it. steps: of optimizers in it. depth: how many branches
+    and loops it stands in."""
+
+    over: Value
+    times: Value
+    steps: tuple[Call, ...]
+    reached: bool
+    depth: int
+
+    def steps_of(self, taken: Callable[[Value], bool]) -> Value:
+        """How often it steps with a taken optimizer each time; of branches that exclude each other, the one that steps more."""
+        mine = [step for step in self.steps if taken(step.owner)]
+        if any(kind == "loop" for step in mine for kind, _ in step.stack[self.depth + 1 :]):
+            return Unresolved("as often as a loop inside it runs")
+        stacks = Counter(step.stack for step in mine)
+        most: dict[object, int] = {}
+        for stack, count in stacks.items():
+            place = tuple((kind, words.removeprefix("not ")) for kind, words in stack)
+            most[place] = max(most.get(place, 0), count)
+        return max(1, sum(most.values()))
 
 
 class Changes:
@@ -38,7 +79,7 @@ class Changes:
         self.options: dict[str, Value] = {}
         self.lengths: list[Value] = []
         self.looped: list[Value] = []
-        self.iterated: list[py.Pass] = []
+        self.iterated: list[Pass] = []
         self.times: Value = 1
         self.argv = False  # whether the program changes its own command line
         self.definitions: list[Function] = []
@@ -72,11 +113,11 @@ class Changes:
                 case py.Parser():
                     self.set_name(each.options, name, value, each.options.born)
                 case Call() | py.Part():
-                    before = each.attributes.get(name, Unresolved(f"{name} before line {line_of(node)}"))
+                    before = each.attributes.get(name, Unresolved(f"{name} before line {_line_of(node)}"))
                     each.attributes[name] = self.weak(before, value, False, each.born, name)
-                    each.set_at[name] = line_of(node)
+                    each.set_at[name] = _line_of(node)
                 case py.Name(dotted=dotted) if not is_plain(plain(value)):
-                    self.replaced.setdefault(f"{dotted}.{name}", line_of(node))
+                    self.replaced.setdefault(f"{dotted}.{name}", _line_of(node))
                 case py.Scope():
                     self.set_name(each.local, name, value, each.born)
                 case py.Class(scope=scope):
@@ -95,7 +136,7 @@ class Changes:
             return self.given[key]
         if isinstance(plain(default), Unresolved):
             return default
-        return py.Assumed(default, (f"{said} = {plain(default)!r}, its default (line {line_of(node)})",))
+        return py.Assumed(default, (f"{said} = {plain(default)!r}, its default (line {_line_of(node)})",))
 
     def parser(
         self, parser: py.Parser, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
@@ -141,3 +182,7 @@ class Changes:
             default = lift(node, PURE[kind.dotted], default)
         default = Unresolved(f"--{named}, which has no default") if needed and default is None else default
         return {named: self.assumed(named, default, f"--{named.replace('_', '-')}", node)}
+
+
+def _line_of(node: ast.AST) -> int:
+    return node.lineno if isinstance(node, (ast.expr, ast.stmt)) else 0

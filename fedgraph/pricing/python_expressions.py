@@ -7,9 +7,23 @@ from collections.abc import Iterator, Mapping
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_changes import Plain
-from fedgraph.pricing.python_joins import either, elements, is_plain, lift, notes, plain, truth
 from fedgraph.pricing.python_objects import Objects
-from fedgraph.pricing.python_values import Assumed, Function, Items, Scope, Table, Unresolved, Value
+from fedgraph.pricing.python_values import (
+    Assumed,
+    Function,
+    Items,
+    Scope,
+    Table,
+    Unresolved,
+    Value,
+    either,
+    elements,
+    is_plain,
+    lift,
+    notes,
+    plain,
+    truth,
+)
 
 MOST_STEPS = 400_000
 

@@ -9,8 +9,21 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_changes import PURE, Changes, Plain
-from fedgraph.pricing.python_joins import candidates, either, elements, lift, notes, plain, plain_data_as_held, same
-from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value
+from fedgraph.pricing.python_values import (
+    Call,
+    Function,
+    Items,
+    Table,
+    Unresolved,
+    Value,
+    candidates,
+    either,
+    elements,
+    lift,
+    notes,
+    plain,
+    same,
+)
 
 _LOOKS = ("print", "repr", "type", "id", "isinstance", "hasattr", "callable", "logging.info", "logger.info", "log")
 _TEXT: Mapping[str, Plain] = {"lower": str.lower, "upper": str.upper, "strip": str.strip}
@@ -231,7 +244,7 @@ class Objects(Changes):
         if path.suffix not in formats.SUFFIXES or not path.is_file() or not path.resolve().is_relative_to(self.root.resolve()):
             return NotImplemented
         try:
-            return plain_data_as_held(formats.parsed_file(path, path.suffix, self.read(path))[0], self.stack)
+            return _as_held(formats.parsed_file(path, path.suffix, self.read(path))[0], self.stack)
         except PricingError:
             return NotImplemented
 
@@ -293,3 +306,16 @@ class Objects(Changes):
         if isinstance(plain(owner), str) and name in ("lower", "upper", "strip", "format", "split"):
             return lift(node, _TEXT[name], owner) if name in _TEXT and not args else Unresolved(node)
         return NotImplemented
+
+
+def _as_held(data: object, born: py.Stack) -> Value:
+    """Plain data (of a YAML or JSON file) as a program holds it."""
+    if isinstance(data, dict):
+        out = Table({str(key): _as_held(value, born) for key, value in data.items()})
+        out.born = born
+        return out
+    if isinstance(data, list):
+        items = Items(_as_held(value, born) for value in data)
+        items.born = born
+        return items
+    return data

@@ -11,9 +11,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing.python_joins import either, is_plain
 from fedgraph.pricing.python_statements import MAYBE, NEXT, Statements
-from fedgraph.pricing.python_values import Assumed, Call, Class, Function, Name, Scope, Table, Unresolved, Value
+from fedgraph.pricing.python_values import (
+    Assumed,
+    Call,
+    Class,
+    Function,
+    Name,
+    Scope,
+    Table,
+    Unresolved,
+    Value,
+    either,
+    is_plain,
+)
 
 _MOST_FILES = 50
 DEEPEST = 40

@@ -4,9 +4,26 @@ import ast
 import operator
 
 from fedgraph.pricing import python_values as py
+from fedgraph.pricing.python_changes import Pass
 from fedgraph.pricing.python_expressions import Expressions
-from fedgraph.pricing.python_joins import candidates, either, elements, is_plain, lift, notes, plain, same, truth
-from fedgraph.pricing.python_values import Call, Function, Items, Scope, Table, Unresolved, Value
+from fedgraph.pricing.python_values import (
+    Call,
+    Function,
+    Items,
+    Scope,
+    Table,
+    Unresolved,
+    Value,
+    candidates,
+    either,
+    elements,
+    is_plain,
+    lift,
+    notes,
+    plain,
+    same,
+    truth,
+)
 
 NEXT, LEFT, MAYBE, ABORTED = "next", "left", "maybe left", "aborted"
 STEPS = ("step", "apply_gradients", "minimize", "train_on_batch")
@@ -229,7 +246,7 @@ class Statements(Expressions):
             self.assign(node.target, Unresolved(node.iter), scope)
             flow = self.loop(node, scope, len(known) if known is not None else ranges[0] if ranges else None)
             steps = tuple(call for call in self.calls[made:] if call.name in STEPS)
-            self.iterated.append(py.Pass(plain(over), self.times, steps, self.reached, len(self.stack)))
+            self.iterated.append(Pass(plain(over), self.times, steps, self.reached, len(self.stack)))
             return flow
         inside, flow = {type(n) for n in ast.walk(node)}, NEXT
         for each in known:

@@ -12,13 +12,16 @@ Items, Table a list and a dictionary; Function, Class, Parser: what the program 
 from __future__ import annotations
 
 import ast
-from collections import Counter
+import functools
+import itertools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fedgraph.pricing.base import places
+from fedgraph.pricing.catalogue import places
 
+_MOST_CANDIDATES = 8
 Value = object
 Stack = tuple[tuple[str, str], ...]  # what a statement depends on: (branch | loop, words)
 
@@ -150,30 +153,6 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
-    """A loop over something. times: how often the loops around it make it. steps: of optimizers in it. depth: how many branches
-    and loops it stands in."""
-
-    over: Value
-    times: Value
-    steps: tuple[Call, ...]
-    reached: bool
-    depth: int
-
-    def steps_of(self, taken: Callable[[Value], bool]) -> Value:
-        """How often it steps with a taken optimizer each time; of branches that exclude each other, the one that steps more."""
-        mine = [step for step in self.steps if taken(step.owner)]
-        if any(kind == "loop" for step in mine for kind, _ in step.stack[self.depth + 1 :]):
-            return Unresolved("as often as a loop inside it runs")
-        stacks = Counter(step.stack for step in mine)
-        most: dict[object, int] = {}
-        for stack, count in stacks.items():
-            place = tuple((kind, words.removeprefix("not ")) for kind, words in stack)
-            most[place] = max(most.get(place, 0), count)
-        return max(1, sum(most.values()))
-
-
-@dataclass(frozen=True, eq=False)
 class View:
     """The attributes of an object as a dictionary (``vars``, ``__dict__``)."""
 
@@ -250,3 +229,109 @@ class Parser:
     """A parser of a command line; options: what is not given has the default."""
 
     options: Table = field(default_factory=Table)
+
+
+def same(a: Value, b: Value) -> bool:
+    """Whether two values are certainly the same."""
+    match a, b:
+        case Unresolved(), Unresolved():
+            return a.source is b.source
+        case Assumed(), Assumed():
+            return a.notes == b.notes and same(a.value, b.value)
+        case Name(), Name():
+            return a == b
+        case Choice(), Choice():
+            return same(a.values, b.values)
+        case ((list() | tuple()), (list() | tuple())):
+            return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return a is b or (is_plain(a) and type(a) is type(b) and a == b)
+
+
+def either(a: Value, b: Value) -> Value:
+    """One of both."""
+    found: list[Value] = []
+    for value in (*candidates(a), *candidates(b)):
+        if not any(same(value, seen) for seen in found):
+            found.append(value)
+    if len(found) > _MOST_CANDIDATES:
+        return Unresolved(f"one of more than {_MOST_CANDIDATES} values")
+    return found[0] if len(found) == 1 else Choice(tuple(found))
+
+
+def candidates(value: Value) -> tuple[Value, ...]:
+    return value.values if isinstance(value, Choice) else (value,)
+
+
+def holds(value: Value, wanted: Value) -> bool:
+    """Whether a value is an object, may be it, has it in a list, or is made of it."""
+    todo, seen = [value], set[int]()
+    while todo:
+        inner = plain(todo.pop())
+        if inner is wanted:
+            return True
+        if id(inner) not in seen:
+            seen.add(id(inner))
+            several = inner.values if isinstance(inner, Choice) else inner if isinstance(inner, (Items, tuple)) else ()
+            todo += (*inner.args, *inner.keywords.values()) if isinstance(inner, Call) else several
+    return False
+
+
+def is_plain(value: Value) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def plain(value: Value) -> Value:
+    """The value without the assumption that it rests on; an assumption on a choice stays a choice."""
+    return plain(value.value) if isinstance(value, Assumed) else value
+
+
+def notes(value: Value) -> tuple[str, ...]:
+    if isinstance(value, Assumed):
+        return tuple(dict.fromkeys((*value.notes, *notes(value.value))))
+    if isinstance(value, Choice):
+        return tuple(dict.fromkeys(n for v in value.values for n in notes(v)))
+    return ()
+
+
+def lift(node: str | ast.AST, function: Callable[..., Value], *values: Value) -> Value:
+    """``function`` of plain values, for every combination of candidates; else unresolved."""
+    said = tuple(dict.fromkeys(n for v in values for n in notes(v)))
+    combinations = list(itertools.islice(itertools.product(*(candidates(plain(v)) for v in values)), 65))
+    results = [_lifted(node, function, [plain(v) for v in each]) for each in combinations]
+    if len(combinations) > 64:
+        return Unresolved(node)
+    found = functools.reduce(either, results)
+    return Assumed(found, said) if said and not isinstance(found, Unresolved) else found
+
+
+def _lifted(node: str | ast.AST, function: Callable[..., Value], inner: list[Value]) -> Value:
+    """``function`` of one combination; infinite only where something in it is."""
+    try:
+        one = function(*inner) if all(is_plain(v) for v in inner) else Unresolved(node)
+    except (ArithmeticError, ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
+        return Unresolved(node)
+    infinite = any(v in ("inf", "-inf", "Infinity", math.inf, -math.inf) for v in inner if is_plain(v))
+    return Unresolved(node) if isinstance(one, float) and not math.isfinite(one) and not infinite else one
+
+
+def truth(value: Value) -> bool | None:
+    """True, False, or None where it is not decided."""
+    match plain(value):
+        case Choice(values=several):
+            found = {truth(v) for v in several}
+            return found.pop() if len(found) == 1 else None
+        case Items() | Table() as held:
+            return bool(held) if held.whole or held else None
+        case Function() | Class() | Parser():
+            return True
+        case Call(own=own):
+            return True if own else None
+        case inner:
+            return bool(inner) if is_plain(inner) or isinstance(inner, tuple) else None
+
+
+def elements(value: Value) -> list[Value] | None:
+    """The elements of what is looped over, where all of them are known."""
+    inner = plain(value)
+    known = isinstance(inner, tuple) or (isinstance(inner, (Items, Table)) and inner.whole)
+    return list(inner) if known and isinstance(inner, (tuple, Items, Table)) else None

@@ -20,11 +20,20 @@ import yaml
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as values
-from fedgraph.pricing.base import Unknown
-from fedgraph.pricing.formats import Tree, scalar
-from fedgraph.pricing.python_joins import is_plain, normal, notes, plain, truth
+from fedgraph.pricing.formats import Tree, normal, scalar
 from fedgraph.pricing.python_program import Program
-from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value
+from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value, is_plain, notes, plain, truth
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A fact that the file does not hold. values: plausible ones for a table, worst first. worst: a value that bounds every
+    other (a sampling rate of 1), used for the total; None where there is none, and then no total is given."""
+
+    name: str
+    question: str
+    values: tuple[float, ...]
+    worst: float | None = None
 
 
 @dataclass(frozen=True)

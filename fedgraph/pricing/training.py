@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import RECIPIENT, Cost, Published, Reading, Row
+from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row
+from fedgraph.pricing.costs import Cost
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_joins import candidates, holds, lift, plain
-from fedgraph.pricing.python_values import Call, Pass, Unresolved, Value
+from fedgraph.pricing.python_changes import Pass
+from fedgraph.pricing.python_values import Call, Unresolved, Value, candidates, holds, lift, plain
 from fedgraph.pricing.questions import ASKED, RATES
 from fedgraph.privacy.accounting.accountant import Price
 

@@ -10,11 +10,10 @@ from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, flower_clients
-from fedgraph.pricing.base import MODELS, SERVER, Published, Reading, Row, Setting, no_claim
+from fedgraph.pricing.base import MODELS, SERVER, Published, Reading, Row, Setting, in_clear, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flower_app import App, assemble
-from fedgraph.pricing.python_joins import candidates, plain
-from fedgraph.pricing.python_values import Call
+from fedgraph.pricing.python_values import Call, candidates, plain
 from fedgraph.pricing.readers import opacus
 
 LOCAL, LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
@@ -251,7 +250,7 @@ def _base_of(call: Call) -> str:
 def _app_in_clear(app: App, reason: str) -> Reading:
     """∞ for the clients of an app, because."""
     no_fix = "add LocalDpMod to the mods of training, or start a DifferentialPrivacy… strategy"
-    return costs.in_clear("client", SERVER, reason, no_fix, app.rounds or 1, published=(),
+    return in_clear("client", SERVER, reason, no_fix, app.rounds or 1, published=(),
                           unprotected=("everything", *_hidden_sums(app)))  # fmt: skip
 
 

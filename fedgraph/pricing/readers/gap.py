@@ -9,7 +9,7 @@ free slots are filled again and more rows change, so that without the promise no
 import math
 
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row
+from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, in_clear
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
 from fedgraph.privacy.accounting import calibrate, gaussian
@@ -171,4 +171,4 @@ def _node_level(document: Document, claim: Published, hops: int, degree: int, st
 
 
 def _without_noise(method: str) -> Reading:
-    return costs.in_clear("node", RECIPIENT, f"{method} without a finite ε adds no noise", "use gap-edp or gap-ndp")
+    return in_clear("node", RECIPIENT, f"{method} without a finite ε adds no noise", "use gap-edp or gap-ndp")

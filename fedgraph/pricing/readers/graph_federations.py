@@ -10,7 +10,7 @@ import numpy as np
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import SERVER, WORLD, Published, Reading, Row
+from fedgraph.pricing.base import SERVER, WORLD, Published, Reading, Row, in_clear
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import table
 from fedgraph.pricing.options import Options
@@ -60,7 +60,7 @@ def read_federatedscope(document: Document) -> Reading:
 def _clear(reason: str, no_fix: str, rest: tuple[str, ...], rounds: int = 1, claim: Published | None = None) -> Reading:
     said = claim or Published(None, None, "none", "no ε is claimed")
     open_ = "every client's weights" if claim else "everything"
-    return costs.in_clear("client", SERVER, reason, no_fix, rounds, "replace", published=(said,), not_priced=rest,
+    return in_clear("client", SERVER, reason, no_fix, rounds, "replace", published=(said,), not_priced=rest,
                           unprotected=(open_,))  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def read_openfgl(document: Document) -> Reading:
     if mechanism == "no_dp" or optimiser != "sgd" or epochs != 1:
         reason = f"optim = {optimiser}, num_epochs = {epochs}: later steps differ in every gradient, so 2·lr·C/n bounds nothing"
         reason = "dp_mech no_dp: updates are sent in clear" if mechanism == "no_dp" else reason
-        return costs.in_clear("node", SERVER, reason, document.words["no fix"], rounds, "replace", published=claim,
+        return in_clear("node", SERVER, reason, document.words["no fix"], rounds, "replace", published=claim,
                               not_priced=rest, unprotected=("every upload",))  # fmt: skip
     if epsilon is None or (mechanism == "gaussian" and not delta):
         message = "missing options dp_eps and dp_delta; OpenFGL reads them without declaring them, and stops"

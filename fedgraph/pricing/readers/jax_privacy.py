@@ -15,10 +15,10 @@ from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, training
-from fedgraph.pricing.base import RECIPIENT, Published, Reading, entries, no_claim
+from fedgraph.pricing.base import RECIPIENT, Published, Reading, in_clear, no_claim
+from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_joins import candidates, elements, holds, lift, plain
-from fedgraph.pricing.python_values import Call, Choice, Method, Unresolved, Value
+from fedgraph.pricing.python_values import Call, Choice, Method, Unresolved, Value, candidates, elements, holds, lift, plain
 from fedgraph.pricing.questions import RATES, text
 from fedgraph.pricing.training import Training
 
@@ -43,7 +43,7 @@ def read(document: Document) -> Reading:
         return _event(document, events[0])
     if made := document.used("DpsgdGradientComputer")[0]:
         return _computer(document, made[0])
-    return costs.in_clear("example", RECIPIENT, f"{why}: training is in clear", "train with a plan of JAX Privacy")
+    return in_clear("example", RECIPIENT, f"{why}: training is in clear", "train with a plan of JAX Privacy")
 
 
 def _keras(document: Document, call: Call) -> Reading:
@@ -51,7 +51,7 @@ def _keras(document: Document, call: Call) -> Reading:
     given = [plain(w.get("params")) for w in document.made("make_private")]
     if not given:
         reason = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
-        return costs.in_clear("example", RECIPIENT, reason, "call keras_api.make_private")
+        return in_clear("example", RECIPIENT, reason, "call keras_api.make_private")
     if not any(params is call or isinstance(params, Choice) for params in given):
         raise document.error("make_private gets another configuration than this one; price a file with one", line=call.line)
     held = call.get("poisson_sampling_in_fit")
@@ -109,7 +109,7 @@ def _event(document: Document, call: Call) -> Reading:
     """``dpsgd_event(noise_multiplier, iterations, sampling_prob)``, perhaps inside ``calibrate_dp_mechanism``; or batches of a
     fixed size, or truncated ones."""
     if odd := _altered(document, call):
-        return costs.in_clear("example", RECIPIENT, odd, "pass gradients through a privatizer with that noise")
+        return in_clear("example", RECIPIENT, odd, "pass gradients through a privatizer with that noise")
     if call.name != "dpsgd_event":
         # ``fixed_dpsgd_event``: batches drawn without replacement; ``truncated_dpsgd_event``: see above.
         size, rate = document.number(call, "dataset_size"), document.number(call, "sampling_prob", "sampling rate")
@@ -192,7 +192,7 @@ def _plan(document: Document, call: Call) -> Reading:
     if trained and not uses & {"?", "noise_addition_transform"}:
         line = trained[0].line
         unused = f"line {line} trains, and nothing passes through noise_addition_transform of the plan of line {call.line}"
-        return costs.in_clear("example", RECIPIENT, unused, "pass clipped sums through the plan's noise_addition_transform")
+        return in_clear("example", RECIPIENT, unused, "pass clipped sums through the plan's noise_addition_transform")
     calibrated = next((c for c in document.made("calibrate")), None)
     epsilon = document.number(calibrated, "epsilon") if calibrated else None
     delta, people = document.number(calibrated, "delta") if calibrated else None, document.number(call, "num_examples")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, flare_job, flare_python
-from fedgraph.pricing.base import SERVER, Published, Reading, Row, Setting
+from fedgraph.pricing.base import SERVER, Published, Reading, Row, Setting, in_clear
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flare_job import KNOWN, METRICS, Filter, Site
 from fedgraph.pricing.options import Options
@@ -39,7 +39,7 @@ def read(document: Document) -> Reading:
         )
 
     def clear(reason: str) -> Reading:
-        return costs.in_clear("client", SERVER, reason, CLEAR, job.rounds or 1, "replace", unprotected=("the whole update",),
+        return in_clear("client", SERVER, reason, CLEAR, job.rounds or 1, "replace", unprotected=("the whole update",),
                               not_priced=others)  # fmt: skip
 
     if not set(KNOWN) & set(everything):

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from scipy.optimize import brentq
 
-from fedgraph.pricing import base, costs, training
-from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
+from fedgraph.pricing import catalogue, costs, training
+from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, in_clear, no_claim
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_joins import holds, plain, truth
-from fedgraph.pricing.python_values import Call, Method, Part, Pass
+from fedgraph.pricing.python_changes import Pass
+from fedgraph.pricing.python_values import Call, Method, Part, holds, plain, truth
 from fedgraph.pricing.questions import ASKED, text
 from fedgraph.pricing.training import Training
 from fedgraph.privacy.accounting import gaussian
@@ -55,10 +55,10 @@ def read(document: Document) -> Reading:
         asked = f"Line {call.line} of {call.path.name} trains with {call.name} and no noise: is what it makes ever released?"
         if document.answers.whether(f"model of line {call.line} released", asked, worst=True):
             reason = f"{call.name} ({call.path.name}:{call.line}) has noise_multiplier 0: no noise"
-            return costs.in_clear("example", RECIPIENT, reason, "give every model that is released its noise")
+            return in_clear("example", RECIPIENT, reason, "give every model that is released its noise")
     if not calls:
         no_fix = "call make_private, and train with what it returns"
-        return costs.in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
+        return in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
     for call in calls:
         raw = call.get("optimizer")
         beside = next((c for c in document.made("step") if isinstance(raw, Call) and c.owner is raw), None)
@@ -79,7 +79,7 @@ def read(document: Document) -> Reading:
             reason = f"line {inside[0].line} steps with the optimizer inside the one that make_private returns: no noise"
         if reason:
             no_fix = "train with the model, optimizer and data loader that make_private returns"
-            return costs.in_clear("example", RECIPIENT, reason, no_fix)
+            return in_clear("example", RECIPIENT, reason, no_fix)
     found = [_one(document, call) for call in calls]
     return training.several_trainings(found * training.calls_in_loops(document, calls, "private model"), "private model")
 
@@ -130,7 +130,7 @@ def _drawn(document: Document, call: Call, poisson: bool) -> str:
 def _one(document: Document, call: Call) -> Reading:
     answers, words, engines = document.answers, document.words, document.made("PrivacyEngine")
     engine = next((e for e in engines if e is call.owner), engines[0] if engines else None)
-    allowed = set(base.entries()["opacus"].ignored.split())
+    allowed = set(catalogue.entries()["opacus"].ignored.split())
     for name in set(call.keywords) - allowed - {"**"}:
         message = f"{call.name}: unknown option {name!r}; allowed: {', '.join(sorted(allowed))}"
         raise document.error(message, line=call.line)
@@ -146,7 +146,7 @@ def _one(document: Document, call: Call) -> Reading:
     beside = isinstance(raw, Call) and any(holds(p.over, raw) for p in seen) and not returned
     poisson = poisson and not beside
     if again := _drawn(document, call, poisson):
-        return costs.in_clear("example", RECIPIENT, again, "set poisson_sampling=True, or draw without replacement")
+        return in_clear("example", RECIPIENT, again, "set poisson_sampling=True, or draw without replacement")
     models, visits = _processes(document, call, poisson)
     secure = engine is not None and plain(engine.get("secure_mode")) is True
     unprotected: tuple[str, ...] = () if secure else (words["insecure"],)

@@ -8,7 +8,8 @@ import math
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import MODELS, SERVER, SUMS, Cost, Published, Reading, Row, no_claim
+from fedgraph.pricing.base import MODELS, SERVER, SUMS, Published, Reading, Row, no_claim
+from fedgraph.pricing.costs import Cost
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import scalar
 from fedgraph.pricing.options import Options

@@ -1,5 +1,5 @@
 """pfl-research (Apple): a Python file with its accountants and mechanisms, or the flags of its benchmarks (YAML, or a command
-line with ``--args_config``, whose YAML is read). ``pfl_training`` says what each is worth.
+line with ``--args_config``, whose YAML is read). ``pfl_mechanisms`` says what each is worth.
 
 The accountant prices ``noise_parameter``; a simulation adds noise_scale·noise_parameter (a small cohort standing for a large
 one), so that a **real** run with noise_scale < 1 is worth less: both are priced.
@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, documents, pfl_training
-from fedgraph.pricing.base import MODELS, Published, Reading, no_claim
+from fedgraph.pricing import documents, pfl_mechanisms
+from fedgraph.pricing.base import MODELS, Published, Reading, in_clear, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import Tree
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.pfl_training import Part, Said
-from fedgraph.pricing.python_joins import elements, plain
-from fedgraph.pricing.python_values import Call
+from fedgraph.pricing.pfl_mechanisms import Part, Said
+from fedgraph.pricing.python_values import Call, elements, plain
 from fedgraph.pricing.questions import text
 
 _ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant")
@@ -34,7 +33,7 @@ def read(document: Document) -> Reading:
     held = [inner for each in lists for value in each or () if isinstance(inner := plain(value), Call)]
     if lists and None not in lists and not any(c.name in (_WRAPPER, *_KEYS) or ADAPTIVE in c.dotted for c in held):
         reason = "no mechanism stands in the postprocessors of the backend: statistics are sent in clear"
-        return costs.in_clear("user", MODELS, reason, "give the mechanism to the backend first")
+        return in_clear("user", MODELS, reason, "give the mechanism to the backend first")
     joint = _only(document, JOINT)
     if joint is not None:
         return _joint(document, joint)
@@ -47,11 +46,13 @@ def read(document: Document) -> Reading:
         kind = "laplace" if call.name == LAPLACE else "gaussian"
         delta = document.need(call, "delta", above=0.0, below=1.0) if kind == "gaussian" else None
         said = Said(call.name, epsilon=document.need(call, "epsilon", above=0.0), delta=delta)
-        priced = pfl_training.laplace if kind == "laplace" else pfl_training.single_mechanism
+        priced = pfl_mechanisms.laplace if kind == "laplace" else pfl_mechanisms.single_mechanism
         if any(plain(w.get("underlying_mechanism")) is call for w in document.made(_WRAPPER)):
             return priced(document, said)
-        alone = f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. {pfl_training.ORDER}"
-        rows = pfl_training.local_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
+        alone = (
+            f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. {pfl_mechanisms.ORDER}"
+        )
+        rows = pfl_mechanisms.local_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
         return replace(priced(document, replace(said, rate=1.0)), rows=tuple(rows), order=(alone,))
     accountant = _only(document, *_ACCOUNTANTS)
     if call is not None and call.name == _BANDED:
@@ -65,7 +66,7 @@ def read(document: Document) -> Reading:
             raise document.error("num_iterations is a whole number ≥ 1, min_separation one ≥ 2", line=call.line)
         sampler = next((str(plain(c.get("sample_type"))) for c in document.made("get_user_sampler")), None)
         said = replace(said, rounds=int(rounds) if rounds is not None else None)
-        return pfl_training.banded_mechanism(document, said, int(separation) if separation is not None else None, sampler)
+        return pfl_mechanisms.banded_mechanism(document, said, int(separation) if separation is not None else None, sampler)
     if accountant is None:
         return _mechanism(document, call)
     said, kind = _said(document, accountant)
@@ -73,7 +74,7 @@ def read(document: Document) -> Reading:
         if said.noise is None:
             message = "not priced: a Laplace accountant without noise_parameter; write the one it found"
             raise document.error(message, line=accountant.line)
-        return pfl_training.laplace(document, said)
+        return pfl_mechanisms.laplace(document, said)
     return _gaussian(document, call, said)
 
 
@@ -120,23 +121,21 @@ def _said(document: Document, call: Call) -> tuple[Said, str]:
 def _gaussian(document: Document, adaptive: Call | None, said: Said) -> Reading:
     """Gaussian noise, the clip fixed or following a quantile; pfl's own condition on the noise of the clipping indicator."""
     if adaptive is None:
-        return pfl_training.gaussian(document, said)
+        return pfl_mechanisms.gaussian(document, said)
     held = adaptive.get("clipping_indicator_noise_stddev", 2)  # third of both its constructors
     indicator = document.answers.number(held, "clipping_indicator_noise_stddev", adaptive.line)
     if indicator is not None and said.noise is not None and indicator <= said.noise:
         message = f"clipping_indicator_noise_stddev = {indicator:g} must lie above the noise_parameter {said.noise:g}"
         raise document.error(message, line=adaptive.line)
     more = " The quantile that moves the clip is a coordinate of the same release, whose joint norm is the clip."
-    return pfl_training.gaussian(document, said, pfl_training.ORDER + more)
+    return pfl_mechanisms.gaussian(document, said, pfl_mechanisms.ORDER + more)
 
 
 def _mechanism(document: Document, adaptive: Call | None) -> Reading:
     call = next((c for c in _taken(document) if c.name == "GaussianMechanism"), None)
     if call is None and (dead := document.dead(*_KEYS)):
         where = f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls"
-        return costs.in_clear(
-            "user", MODELS, f"{where}: statistics are sent in clear", "give the mechanism to the algorithm first"
-        )
+        return in_clear("user", MODELS, f"{where}: statistics are sent in clear", "give the mechanism to the algorithm first")
     if call is None:
         raise PricingError(f"{document.path}: no accountant and no mechanism of pfl with numbers stands here")
     return _gaussian(document, adaptive, Said(call.name, document.need(call, "relative_noise_stddev", least=0.0)))
@@ -167,7 +166,7 @@ def _joint(document: Document, call: Call) -> Reading:
             line=call.line,
         )
     epsilon, delta = document.number(call, "total_epsilon"), document.number(call, "total_delta")
-    return pfl_training.joint_mechanism(document, Said(call.name, epsilon=epsilon, delta=delta), parts, "noise_parameters")
+    return pfl_mechanisms.joint_mechanism(document, Said(call.name, epsilon=epsilon, delta=delta), parts, "noise_parameters")
 
 
 def _configured(document: Document) -> dict[str, Tree]:
@@ -191,29 +190,29 @@ def _flags(document: Document) -> Reading:
     said, separation = _run(options, mechanism), options.whole("min_separation", 48, 2)
     rest = tuple(options.rest)
     if mechanism == "gaussian":
-        found = pfl_training.single_mechanism(document, said)
+        found = pfl_mechanisms.single_mechanism(document, said)
     elif mechanism == "gaussian_moments_accountant":
-        found = pfl_training.gaussian(document, said)
+        found = pfl_mechanisms.gaussian(document, said)
     elif mechanism == "laplace":
-        found = pfl_training.laplace(document, said)
+        found = pfl_mechanisms.laplace(document, said)
     elif mechanism == "banded_matrix_factorization":
-        found = pfl_training.banded_mechanism(document, said, separation, None)
+        found = pfl_mechanisms.banded_mechanism(document, said, separation, None)
     else:
         why = f"central_privacy_mechanism {mechanism!r} adds no noise"
-        found = costs.in_clear("user", MODELS, why, "choose a mechanism first", said.rounds or 1,
+        found = in_clear("user", MODELS, why, "choose a mechanism first", said.rounds or 1,
                                published=no_claim(f"{said.name}: no ε"))  # fmt: skip
     found = replace(found, not_priced=rest)
     if each in ("none", "norm_clipping_only"):
         return found
     central = mechanism not in ("none", "norm_clipping_only")
-    local = pfl_training.local_mechanism(
+    local = pfl_mechanisms.local_mechanism(
         document, each, own[0], replace(said, delta=own[1]), 1.0 if central else document.louder
     )
     claim = Published(own[0], 0.0 if each == "laplace" else own[1], "per round", f"{said.name}: local {each}")
     if central:
         return replace(found, rows=(*found.rows, *local), published=(*found.published, claim))
-    return replace(found, rows=tuple(local), published=(claim,), unprotected=pfl_training.UNPROTECTED[:1],
-                   order=(pfl_training.ORDER,), settings=None, no_fix="lower local_epsilon")  # fmt: skip
+    return replace(found, rows=tuple(local), published=(claim,), unprotected=pfl_mechanisms.UNPROTECTED[:1],
+                   order=(pfl_mechanisms.ORDER,), settings=None, no_fix="lower local_epsilon")  # fmt: skip
 
 
 def _run(options: Options, mechanism: str) -> Said:
@@ -227,7 +226,7 @@ def _run(options: Options, mechanism: str) -> Said:
         raise options.error("population", f"a cohort of {max(cohort, wanted):g} out of a population of {population:g}")
     if accounted and cohort > wanted:
         raise options.error("noise_cohort_size", f"cohort_size {cohort:g} above noise_cohort_size {wanted:g}: pfl refuses it")
-    said = Said(pfl_training.FLAGS, None, epsilon, delta, cohort / population, rounds, people=population)
+    said = Said(pfl_mechanisms.FLAGS, None, epsilon, delta, cohort / population, rounds, people=population)
     if not accounted:
         return said
     return replace(said, rate=wanted / population, scale=cohort / wanted, trained=cohort / population)

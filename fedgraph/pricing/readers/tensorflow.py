@@ -11,12 +11,12 @@ import re
 from dataclasses import dataclass, replace
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, training
-from fedgraph.pricing.base import MODELS, RECIPIENT, Published, Reading, entries, no_claim
+from fedgraph.pricing import training
+from fedgraph.pricing.base import MODELS, RECIPIENT, Published, Reading, in_clear, no_claim
+from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.python_joins import holds, lift, plain
-from fedgraph.pricing.python_values import Call, Method, Unresolved, Value
+from fedgraph.pricing.python_values import Call, Method, Unresolved, Value, holds, lift, plain
 from fedgraph.pricing.training import Training
 
 _STATEMENTS = {
@@ -68,13 +68,13 @@ def _python(document: Document) -> Reading:
         ))  # fmt: skip
     if not calls:
         no_fix = "train with a DP optimizer of TensorFlow Privacy"
-        return costs.in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
+        return in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
     trained = [c.get("optimizer", 0) for c in document.made("compile")]
     trained += [c.owner for c in document.made("minimize", "apply_gradients")]
     models = any(call.name in ("DPModel", "DPSequential") for call in calls)
     if trained and not models and not any(holds(value, call) for value in trained for call in calls):
         reason = f"{calls[0].name} (line {calls[0].line}) is made, and another optimizer trains: training is in clear"
-        return costs.in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer")
+        return in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer")
     compiled: dict[tuple[int, str], list[bool]] = {}
     for made in document.made("compile"):
         of_this = compiled.setdefault((id(made.owner), made.dotted), [])
@@ -82,7 +82,7 @@ def _python(document: Document) -> Reading:
     for private in compiled.values():
         if any(private) and not private[-1]:
             reason = "the model is compiled again with another optimizer after the private one: training is in clear"
-            return costs.in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer, once")
+            return in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer, once")
     found = [_one(document, call, statements[0] if statements else None) for call in calls]
     return training.several_trainings(found * training.calls_in_loops(document, calls, "private model"), "private model")
 
@@ -99,7 +99,7 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
         document.need(call, "l2_norm_clip", above=0.0)
     if multiplier == 0:
         reason = f"{call.name} (line {call.line}) has noise_multiplier 0: no noise"
-        return costs.in_clear("example", RECIPIENT, reason, "set noise_multiplier first")
+        return in_clear("example", RECIPIENT, reason, "set noise_multiplier first")
     microbatches, whole = document.number(call, "num_microbatches"), call.held("num_microbatches") is None
     several_in_one = not whole and (microbatches is None or said.batch is None or microbatches != said.batch)
     other = said.multiplier is not None and said.multiplier != multiplier
@@ -186,7 +186,7 @@ def read_federated(document: Document) -> Reading:
     """
     found, why = document.used(*_AGGREGATORS)
     if not found:
-        return costs.in_clear("client", MODELS, f"{why}: the mean of updates is in clear", "give the process a DP aggregator")
+        return in_clear("client", MODELS, f"{why}: the mean of updates is in clear", "give the process a DP aggregator")
     if len(found) != 1:
         raise PricingError(f"{document.path}: {len(found)} DP aggregators or Gaussian queries; one is priced per file")
     [call] = found
@@ -194,7 +194,7 @@ def read_federated(document: Document) -> Reading:
     given = [c.get(name) for c in built for name in ("model_aggregator", "model_update_aggregation_factory")]
     if built and not any(holds(value, call) or "**" in c.keywords for value in given for c in built):
         reason = f"{call.name} (line {call.line}) is made, and no process gets it: the mean of updates is in clear"
-        return costs.in_clear("client", MODELS, reason, "give it to the process as model_aggregator")
+        return in_clear("client", MODELS, reason, "give it to the process as model_aggregator")
     claim = no_claim(f"{call.name}; the file states no ε")
     if call.name == "GaussianSumQuery":
         clip, std = document.need(call, "l2_norm_clip", above=0.0), document.need(call, "stddev", least=0.0)

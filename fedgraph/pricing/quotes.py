@@ -1,0 +1,214 @@
+"""A quote: everything that is said about one file, as JSON, as text for a terminal, as one HTML page without script or link,
+and as SARIF 2.1.0, which shows in a pull request the line that costs privacy.
+"""
+
+import json
+import math
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from fedgraph.pricing.base import Published, Reading, Row
+from fedgraph.pricing.catalogue import System
+from fedgraph.pricing.formats import Tree
+from fedgraph.pricing.questions import Unknown
+from fedgraph.privacy.accounting.accountant import Price
+
+WIDTH = 110
+FOLDER = resources.files("fedgraph.pricing")
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+RULES = {
+    "unprotected": "Nothing bounds what one unit gives away (ε = ∞).",
+    "too-dear": "The provable ε lies above what was asked for.",
+    "open": "A missing fact leaves the total ε open.",
+    "priced": "The provable ε.",
+}
+NOISE = re.compile(r"noise|sigma|epsilon|\beps\b|dp_|privacy|filters|mods", re.I)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A row and its prices. total is None where a missing fact without a worst case stands in the way."""
+
+    row: Row
+    per_round: Price
+    total: Price | None
+
+    def to_dict(self, price: Price | None) -> dict[str, Tree]:
+        """One of its prices as JSON."""
+        return {
+            "epsilon": None if price is None else _number(price.epsilon),
+            "delta": self.row.delta if price is None else price.delta,
+            "unit": self.row.unit,
+            "relation": self.row.relation,
+            "theorem": f"{price.accountant}: {price.theorem}"
+            if price
+            else "a missing fact leaves the total open: see questions",
+        }
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, and the headline's total ε for each plausible answer."""
+
+    unknown: Unknown
+    answers: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Settings that buy ``target``, and what they provably cost; settings None: none do, and ``why``."""
+
+    target: float
+    settings: Mapping[str, float | int | str] | None
+    epsilon: float | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Quote:
+    """Everything that is said about one file."""
+
+    path: str
+    system: System
+    reading: Reading
+    rows: tuple[Priced, ...]
+    asked: tuple[Asked, ...] = ()
+    fix: Fix | None = None
+    place: tuple[Path, int] | None = None  # the file and line of the call that the price hangs on, where there is one
+
+    @property
+    def headline(self) -> Priced:
+        return self.rows[0]
+
+    def to_dict(self, details: bool = False) -> dict[str, Tree]:
+        """What ``--json`` prints: total, per_round, published, unprotected, questions; with ``details`` also every row and the
+        source. ∞ is the string ``"inf"``, as in results.json; an ε that a missing fact leaves open is null."""
+        top, reading, system, fix = self.headline, self.reading, self.system, self.fix
+        published: list[Tree] = [
+            {"epsilon": _number(p.epsilon), "delta": p.delta, "scope": p.scope, "words": p.words} for p in reading.published
+        ]
+        out: dict[str, Tree] = {
+            "total": top.to_dict(top.total),
+            "per_round": top.to_dict(top.per_round),
+            "published": published[0] if published else None,
+            "unprotected": [*reading.unprotected, *(f"not priced: {name}" for name in reading.not_priced)],
+            "questions": [
+                {"missing": a.unknown.name, "question": a.unknown.question,
+                 "table": [{a.unknown.name: value, "epsilon": _number(epsilon)} for value, epsilon in a.answers]}
+                for a in self.asked
+            ],
+        }  # fmt: skip
+        if fix is not None:
+            settings: Tree = None if fix.settings is None else {name: _number(value) for name, value in fix.settings.items()}
+            out["fix"] = {"epsilon": fix.target, "settings": settings, "provable": _number(fix.epsilon), "why": fix.why}
+        if details:
+            out["details"] = {
+                "file": self.path, "system": system.name, "version": system.version, "source": system.source,
+                "authors_say": system.said, "published": published, "assumed": list(reading.assumed),
+                "order": list(reading.order), "guarantees": [
+                    {"unit": row.unit, "relation": row.relation, "viewer": row.viewer, "kind": row.kind, "rounds": row.rounds,
+                     "delta": row.delta, "per_round": _number(priced.per_round.epsilon),
+                     "total": None if priced.total is None else _number(priced.total.epsilon), "why": row.why}
+                    for priced in self.rows for row in (priced.row,)
+                ],
+            }  # fmt: skip
+        return out
+
+
+def _number(value: float | int | str | None) -> Tree:
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
+def rounded_up(value: float, digits: int = 4) -> float:
+    """``value`` to ``digits`` significant digits, never below it.
+
+    >>> rounded_up(20640.3), rounded_up(1.0)
+    (20650.0, 1.0)
+    """
+    if not math.isfinite(value) or value <= 0:
+        return value
+    places = digits - 1 - math.floor(math.log10(value))
+    near = round(value, places)
+    return near if near >= value * (1 - 1e-12) else round(value + 10.0**-places / 2, places)
+
+
+def written_epsilon(epsilon: float | None) -> str:
+    """An ε for people: ∞, a dash for none, four digits rounded up."""
+    if epsilon is None:
+        return "–"
+    if math.isinf(epsilon):
+        return "∞"
+    up = rounded_up(epsilon)
+    return f"{up:.4g}" if up < 1e4 else f"{up:.3e}".replace("e+0", "e").replace("e+", "e")
+
+
+def html(quotes: Sequence[Quote]) -> str:
+    """Self-contained, readable in the dark and on a phone."""
+    return rendered("page.html", True, quotes=quotes)
+
+
+def printed(quote: Quote) -> str:
+    """For a terminal: published, provable, unprotected, questions, fix; lines of at most ``WIDTH`` columns."""
+    said = {"assumed": quote.reading.assumed, "order": quote.reading.order, "unprotected": quote.reading.unprotected,
+            "not priced": quote.reading.not_priced}  # fmt: skip
+    return rendered("page.txt", False, q=quote, said=said, claim=claim_words, wrapped=_wrapped).rstrip()
+
+
+def _wrapped(title: str, sentence: str, gap: int = 13) -> str:
+    wrapper = textwrap.TextWrapper(WIDTH, initial_indent=title.ljust(gap), subsequent_indent=" " * gap, break_long_words=False)
+    return wrapper.fill(" ".join(sentence.split()))
+
+
+def rendered(name: str, escaped: bool, folder: Traversable = FOLDER, **values: object) -> str:
+    """A template of ``folder`` with ``values``. escaped: for HTML."""
+    import jinja2  # only a page needs it
+
+    settings = jinja2.Environment(autoescape=escaped, undefined=jinja2.StrictUndefined, trim_blocks=not escaped)
+    return settings.from_string(folder.joinpath(name).read_text(encoding="utf-8")).render(shown=written_epsilon, **values)
+
+
+def claim_words(said: Published) -> str:
+    """The ε that a file states, as tables show it."""
+    return "no ε" if said.epsilon is None else f"ε = {written_epsilon(said.epsilon)}"
+
+
+def sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
+    """One result for each file, at the call or the option that it hangs on.
+
+    Args:
+        quotes: What was priced.
+        limit: The ε that is allowed; a total above it is an error.
+    """
+    rules: list[Tree] = [{"id": name, "shortDescription": {"text": words}} for name, words in RULES.items()]
+    results: list[Tree] = [result for quote in quotes for result in _results(quote, limit)]
+    driver: dict[str, Tree] = {"name": "fedgraph price", "rules": rules}
+    run: dict[str, Tree] = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1) + "\n"
+
+
+def _results(quote: Quote, limit: float | None) -> Iterator[Tree]:
+    top = quote.headline
+    total = None if top.total is None else top.total.epsilon
+    dear = limit is not None and total is not None and total > limit
+    rule = "open" if total is None else "unprotected" if math.isinf(total) else "too-dear" if dear else "priced"
+    level = {"priced": "note", "open": "warning"}.get(rule, "error" if limit is not None else "warning")
+    said = "open" if total is None else f"ε = {written_epsilon(total)}"
+    asked = "".join(f" Question: {a.unknown.question}" for a in quote.asked)
+    seen = f"for one {top.row.unit} ({top.row.relation}), seen by {top.row.viewer}"
+    text = f"{quote.system.name}: {said} in total {seen}: {top.row.why}.{asked}"
+    path, line = quote.place if quote.place and quote.place[0].exists() else _place(Path(quote.path))
+    where: dict[str, Tree] = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": max(line, 1)}}
+    yield {"ruleId": rule, "level": level, "message": {"text": text}, "locations": [{"physicalLocation": where}]}
+
+
+def _place(path: Path) -> tuple[Path, int]:
+    """The first line that speaks of noise, where no call is known."""
+    if not path.is_file():
+        return path, 1
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return path, next((number for number, line in enumerate(lines, 1) if NOISE.search(line)), 1)
