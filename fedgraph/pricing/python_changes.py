@@ -4,10 +4,11 @@ import ast
 import math
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
@@ -89,12 +90,25 @@ class Changes:
         self.main: py.Scope | None = None
         self.repeated: set[ast.AST] = set()  # functions that somebody else calls again and again
 
+    @contextmanager
+    def under(self, kind: Literal["branch", "loop"], words: str) -> Iterator[None]:
+        """What is followed inside depends on a branch or a loop, too."""
+        before = self.stack
+        self.stack = (*before, (kind, words))
+        try:
+            yield
+        finally:
+            self.stack = before
+
+    def looped_since(self, born: py.Stack) -> bool:
+        """Whether a loop is gone through that something born there does not stand in."""
+        return any(kind == "loop" for kind, _ in self.stack[len(born) :])
+
     def weak(self, before: Value, value: Value, missing: bool, born: py.Stack, node: str | ast.AST) -> Value:
         """What a place holds after an assignment that may not be made, or is made again and again."""
         if self.stack == born or missing or same(before, value):
             return value
-        looped = self.again and any(kind == "loop" for kind, _ in self.stack[len(born) :])
-        if looped and not isinstance(value, (Call, py.Part)):
+        if self.again and self.looped_since(born) and not isinstance(value, (Call, py.Part)):
             return Unresolved(f"{node if isinstance(node, str) else ast.unparse(node)}, which changes in a loop")
         return either(before, value)
 
@@ -149,8 +163,7 @@ class Changes:
         elif name == "add_argument" and "**" not in keywords:
             defaults = self.argument(args, keywords, node)
         elif name in ("parse_args", "parse_known_args"):
-            parsed = Table(parser.options)
-            parsed.born = self.stack
+            parsed = Table(parser.options, self.stack)
             for held in map(plain, (*args, *keywords.values())):  # words or a namespace in place of the command line
                 words = [plain(v) for v in elements(held) or ()]
                 if isinstance(held, Table) and held.whole:

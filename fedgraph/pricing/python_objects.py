@@ -114,12 +114,8 @@ class Objects(Changes):
         name, dotted, owner = "?", "?", plain(called)
         match owner:
             case py.Choice(values=several):
-                before, results = self.stack, []
-                for each in several:
-                    self.stack = (*before, ("branch", f"which of several is called at line {node.lineno}"))
-                    results.append(self.call(each, args, keywords, node, scope))
-                self.stack = before
-                return py.Choice(tuple(results))
+                with self.under("branch", f"which of several is called at line {node.lineno}"):
+                    return py.Choice(tuple(self.call(each, args, keywords, node, scope) for each in several))
             case Function():
                 return self.enter(owner, args, keywords, node)
             case py.Class():
@@ -186,10 +182,9 @@ class Objects(Changes):
             plainly = not keywords and len(numbers) == len(known)
             return Items(sorted(numbers) if plainly else [functools.reduce(either, known)] * len(known))
         if name in _TABLES and "**" not in keywords and all(isinstance(plain(a), Table) for a in args):
-            tables = [held for a in args if isinstance(held := plain(a), Table)]
-            out = Table({k: v for each in tables for k, v in each.items()} | keywords)
-            out.born, out.whole = self.stack, all(each.whole for each in tables)
-            return out
+            tables = [each for a in args if isinstance(each := plain(a), Table)]
+            held = {k: v for each in tables for k, v in each.items()} | keywords
+            return Table(held, self.stack, all(each.whole for each in tables))
         if dotted.endswith("OmegaConf.create") and len(args) == 1 and isinstance(first, Table):
             return first
         if dotted.endswith(_OPENS) and args and (loaded := self._loaded(args[0])) is not NotImplemented:
@@ -229,8 +224,8 @@ class Objects(Changes):
         if not 1 <= len(whole) <= 3 or len(whole) != len(args) or whole[2:] == [0]:
             return None
         length, said = len(range(*whole)), tuple(dict.fromkeys(n for a in args for n in notes(a)))
-        self.lengths.append(py.Assumed(length, said) if said else length)
-        return tuple(py.Assumed(i, said) if said else i for i in range(*whole)) if length <= 16 else None
+        self.lengths.append(py.assume(length, said))
+        return tuple(py.assume(i, said) for i in range(*whole)) if length <= 16 else None
 
     def _loaded(self, source: Value) -> Value:
         """The data of a YAML, JSON or TOML file of the program's folder, as ``open`` or ``Path`` names it."""
@@ -269,53 +264,56 @@ class Objects(Changes):
                 return owner.get(key, default if owner.whole else Unresolved(node, key))
             return NotImplemented if isinstance(owner, (Call, py.Part)) else Unresolved(node, key)
         if isinstance(owner, Table):
-            if name in ("items", "keys", "values") and owner.whole:
-                pairs: list[Value] = [Items((k, v)) for k, v in owner.items()]
-                return tuple(pairs if name == "items" else owner.keys() if name == "keys" else owner.values())
-            first = plain(args[0]) if args else None
-            if name in ("pop", "setdefault") and isinstance(first, str) and owner.whole and self.stack == owner.born:
-                found = owner.get(first, args[1] if len(args) > 1 else keywords.get("default"))
-                owner.pop(first, None)
-                owner |= {first: found} if name == "setdefault" else {}
-                return found
-            if name in ("update", "setdefault", "pop", "clear", "__setitem__"):
-                if name == "update" and (not args or isinstance(first, Table)) and "**" not in keywords:
-                    for key, value in {**(first if isinstance(first, Table) else {}), **keywords}.items():
-                        self.set_name(owner, key, value, owner.born)
-                    return None
-                owner.whole = False
-                owner |= {key: Unresolved(node, key) for key in owner}
-                return None if name in ("update", "clear") else Unresolved(node)
-            return Table(owner) if name in ("copy", "to_dict", "copy_and_resolve_references") else NotImplemented
+            return self._table_method(owner, name, args, keywords, node)
         if isinstance(owner, Items):
-            if name in ("append", "insert") and args:
-                owner.append(either(None, args[-1]) if self.stack != owner.born else args[-1])
-                looped = any(kind == "loop" for kind, _ in self.stack[len(owner.born) :])
-                owner.whole = owner.whole and name == "append" and not looped
-                return None
-            if name == "extend" and args:
-                more = elements(args[0])
-                owner.extend(more or ())
-                owner.whole = owner.whole and more is not None and self.stack == owner.born
-                return None
-            if name in ("pop", "remove", "clear", "reverse", "sort"):
-                owner[:] = [either(None, v) for v in owner]
-                owner.whole = False
-                return Unresolved(node)
-            return NotImplemented
+            return self._list_method(owner, name, args, node)
         if isinstance(plain(owner), str) and name in ("lower", "upper", "strip", "format", "split"):
             return lift(node, _TEXT[name], owner) if name in _TEXT and not args else Unresolved(node)
+        return NotImplemented
+
+    def _table_method(
+        self, owner: Table, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
+    ) -> Value:
+        first = plain(args[0]) if args else None
+        if name in ("items", "keys", "values") and owner.whole:
+            pairs: list[Value] = [Items((k, v)) for k, v in owner.items()]
+            return tuple(pairs if name == "items" else owner.keys() if name == "keys" else owner.values())
+        if name in ("pop", "setdefault") and isinstance(first, str) and owner.whole and self.stack == owner.born:
+            found = owner.get(first, args[1] if len(args) > 1 else keywords.get("default"))
+            owner.pop(first, None)
+            owner |= {first: found} if name == "setdefault" else {}
+            return found
+        if name == "update" and (not args or isinstance(first, Table)) and "**" not in keywords:
+            for key, value in {**(first if isinstance(first, Table) else {}), **keywords}.items():
+                self.set_name(owner, key, value, owner.born)
+            return None
+        if name in ("update", "setdefault", "pop", "clear", "__setitem__"):
+            owner.whole = False
+            owner |= {key: Unresolved(node, key) for key in owner}
+            return None if name in ("update", "clear") else Unresolved(node)
+        return Table(owner) if name in ("copy", "to_dict", "copy_and_resolve_references") else NotImplemented
+
+    def _list_method(self, owner: Items, name: str, args: tuple[Value, ...], node: ast.expr) -> Value:
+        if name in ("append", "insert") and args:
+            owner.append(either(None, args[-1]) if self.stack != owner.born else args[-1])
+            owner.whole = owner.whole and name == "append" and not self.looped_since(owner.born)
+            return None
+        if name == "extend" and args:
+            more = elements(args[0])
+            owner.extend(more or ())
+            owner.whole = owner.whole and more is not None and self.stack == owner.born
+            return None
+        if name in ("pop", "remove", "clear", "reverse", "sort"):
+            owner[:] = [either(None, v) for v in owner]
+            owner.whole = False
+            return Unresolved(node)
         return NotImplemented
 
 
 def _as_held(data: object, born: py.Stack) -> Value:
     """Plain data (of a YAML or JSON file) as a program holds it."""
     if isinstance(data, dict):
-        out = Table({str(key): _as_held(value, born) for key, value in data.items()})
-        out.born = born
-        return out
+        return Table({str(key): _as_held(value, born) for key, value in data.items()}, born)
     if isinstance(data, list):
-        items = Items(_as_held(value, born) for value in data)
-        items.born = born
-        return items
+        return Items((_as_held(value, born) for value in data), born)
     return data

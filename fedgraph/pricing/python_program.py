@@ -7,6 +7,7 @@ may change keeps its default, with a note (``Assumed``). A function that nothing
 """
 
 import ast
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -168,9 +169,7 @@ class Program(Statements):
             self.active.pop()
             self.times = times
         results = [*inner.returned, *([None] if flow in (NEXT, MAYBE) else [])]
-        result = results[0]
-        for other in results[1:]:
-            result = either(result, other)
+        result = functools.reduce(either, results)
         generator = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function.node))
         return Unresolved(node) if generator else result
 
@@ -190,10 +189,8 @@ class Program(Statements):
         if arguments.vararg:
             local[arguments.vararg.arg] = tuple(given[len(places) :])
         if arguments.kwarg:
-            rest = Table({k: v for k, v in keywords.items() if k not in named and k != "**"})
-            rest.whole = "**" not in keywords
-            rest.born = self.stack
-            local[arguments.kwarg.arg] = rest
+            rest = {k: v for k, v in keywords.items() if k not in named and k != "**"}
+            local[arguments.kwarg.arg] = Table(rest, self.stack, whole="**" not in keywords)
         inner.local = local
 
     def make(self, made: Class, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: Scope) -> Value:

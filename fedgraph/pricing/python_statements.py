@@ -189,15 +189,14 @@ class Statements(Expressions):
 
     def branches(self, cases: list[tuple[str, list[ast.stmt]]], scope: Scope) -> str:
         """Several blocks of which one is run; the names that they leave are joined."""
-        before, stack = dict(scope.local), self.stack
+        before = dict(scope.local)
         after: list[dict[str, Value]] = []
         flows = []
         for words, body in cases:
             scope.local = dict(before)
-            self.stack = (*stack, ("branch", words))
-            flows.append(self.block(body, scope))
+            with self.under("branch", words):
+                flows.append(self.block(body, scope))
             after += [scope.local] if flows[-1] in (NEXT, MAYBE) else []
-        self.stack = stack
         scope.local = _joined(after) if after else before
         going = {f for f in flows if f != ABORTED}
         return ABORTED if not going else going.pop() if len(going) == 1 else MAYBE
@@ -219,16 +218,15 @@ class Statements(Expressions):
         return self.branches([*cases, (f"no case of line {node.lineno}", [])], scope)
 
     def _try(self, node: ast.Try, scope: Scope) -> str:
-        before, stack = dict(scope.local), self.stack
+        before = dict(scope.local)
         flow = self.block(node.body, scope)
         ends = [(flow, scope.local)]
         for handler in node.handlers:
             scope.local = _joined([before, ends[0][1]])
             if handler.name:
                 scope.local[handler.name] = Unresolved(handler.name)
-            self.stack = (*stack, ("branch", f"an exception at line {node.lineno}"))
-            ends.append((self.block(handler.body, scope), scope.local))
-        self.stack = stack
+            with self.under("branch", f"an exception at line {node.lineno}"):
+                ends.append((self.block(handler.body, scope), scope.local))
         going = [names for f, names in ends if f in (NEXT, MAYBE)]
         scope.local = _joined(going) if going else before
         if going and going[0] is ends[0][1]:
@@ -261,19 +259,19 @@ class Statements(Expressions):
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope, length: Value = None) -> str:
         """A loop of many times or unknown length: gone through twice, and what still changes then is not known."""
-        before, stack, count, again = dict(scope.local), self.stack, len(self.calls), self.again
-        times, passes, words = self.times, len(self.iterated), f"the loop at line {node.lineno}"
-        self.stack = (*stack, ("loop", words))
+        before, count, passes = dict(scope.local), len(self.calls), len(self.iterated)
+        again, times, words = self.again, self.times, f"the loop at line {node.lineno}"
         often = Unresolved(f"as often as {words} runs") if length is None else length
         self.times = lift(node, operator.mul, times, often)
-        self.block(node.body, scope)
-        for name, value in scope.local.items():
-            if name in before and not same(before[name], value):
-                scope.local[name] = Unresolved(f"{name}, which changes in the loop at line {node.lineno}")
-        del self.calls[count:], self.iterated[passes:]
-        self.again = True
-        flow = self.block(node.body, scope)
-        self.again, self.stack, self.times = again, stack, times
+        with self.under("loop", words):
+            self.block(node.body, scope)
+            for name, value in scope.local.items():
+                if name in before and not same(before[name], value):
+                    scope.local[name] = Unresolved(f"{name}, which changes in {words}")
+            del self.calls[count:], self.iterated[passes:]
+            self.again = True
+            flow = self.block(node.body, scope)
+        self.again, self.times = again, times
         scope.local = _joined([before, scope.local])
         returns = any(isinstance(n, ast.Return) for n in ast.walk(node))
         return MAYBE if flow in (LEFT, MAYBE) and returns else NEXT

@@ -15,7 +15,7 @@ import ast
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,15 +59,17 @@ class Name:
 class Items(list[Value]):
     """A list; born: what it depended on when it was made. whole: False once something unknown may have been added."""
 
-    born: Stack = ()
-    whole = True
+    def __init__(self, values: Iterable[Value] = (), born: Stack = (), whole: bool = True) -> None:
+        super().__init__(values)
+        self.born, self.whole = born, whole
 
 
 class Table(dict[str, Value]):
-    """A dictionary with text keys, or a namespace; missing: what a key that is not there gives."""
+    """A dictionary with text keys, or a namespace. born, whole: as of ``Items``."""
 
-    born: Stack = ()
-    whole = True
+    def __init__(self, values: Mapping[str, Value] | None = None, born: Stack = (), whole: bool = True) -> None:
+        super().__init__(values or {})
+        self.born, self.whole = born, whole
 
 
 @dataclass(eq=False)
@@ -285,6 +287,11 @@ def plain(value: Value) -> Value:
     return plain(value.value) if isinstance(value, Assumed) else value
 
 
+def assume(value: Value, said: tuple[str, ...]) -> Value:
+    """``value`` as far as it rests on assumptions; the value itself where there are none."""
+    return Assumed(value, said) if said else value
+
+
 def notes(value: Value) -> tuple[str, ...]:
     if isinstance(value, Assumed):
         return tuple(dict.fromkeys((*value.notes, *notes(value.value))))
@@ -301,7 +308,7 @@ def lift(node: str | ast.AST, function: Callable[..., Value], *values: Value) ->
     if len(combinations) > 64:
         return Unresolved(node)
     found = functools.reduce(either, results)
-    return Assumed(found, said) if said and not isinstance(found, Unresolved) else found
+    return found if isinstance(found, Unresolved) else assume(found, said)
 
 
 def _lifted(node: str | ast.AST, function: Callable[..., Value], inner: list[Value]) -> Value:
