@@ -36,9 +36,9 @@ from fedgraph.privacy.shapes import Array
 Cost = Callable[[int, float], Price]  # (number of rounds, δ) → what they cost together
 
 
-def events(per_round: Event, once: tuple[Event, ...] = ()) -> Cost:
-    """``per_round`` in every round, and ``once`` beside it a single time."""
-    return lambda rounds, delta: price(Composed((Repeated(per_round, rounds), *once)), delta)
+def events(per_round: Event) -> Cost:
+    """``per_round`` in every round."""
+    return lambda rounds, delta: price(Composed((Repeated(per_round, rounds),)), delta)
 
 
 def unprotected(reason: str) -> Cost:
@@ -51,9 +51,9 @@ def gaussian(multiplier: float, replaced: bool = False, records: int = 1) -> Cos
     return events(Gaussian(multiplier / (records * (2 if replaced else 1))))
 
 
-def laplace(multiplier: float, replaced: bool = False, records: int = 1) -> Cost:
+def laplace(multiplier: float, replaced: bool = False) -> Cost:
     """Laplace noise of scale multiplier·clip, clip in L1."""
-    return events(Laplace(multiplier / (records * (2 if replaced else 1))))
+    return events(Laplace(multiplier / (2 if replaced else 1)))
 
 
 def sampled_laplace(multiplier: float, rate: float, replaced: bool, fixed: bool) -> Cost:
@@ -71,9 +71,9 @@ def sampled_laplace(multiplier: float, rate: float, replaced: bool, fixed: bool)
     return pure(amplified)
 
 
-def pure(epsilon: float, records: int = 1) -> Cost:
+def pure(epsilon: float) -> Cost:
     """Anything ε-DP (randomised response with its own ε)."""
-    return events(PureDP(epsilon * records) if records > 1 else PureDP(epsilon))
+    return events(PureDP(epsilon))
 
 
 def approximate(epsilon: float, delta: float) -> Cost:

@@ -202,6 +202,10 @@ class Document:
     def error(self, message: str, *keys: str, line: int | None = None, path: Path | None = None) -> PricingError:
         return PricingError(f"{path or self.path}:{line or self.line(*keys)}: {' '.join(message.split())}")
 
+    def error_at(self, call: Call, message: str) -> PricingError:
+        """An error at a call, with the file and the line in which it stands."""
+        return self.error(message, line=call.line, path=call.path)
+
 
 def read(path: Path) -> Document:
     """The file as data. ``PricingError`` in one line where it is missing, too large, of another type, damaged or a bomb."""

@@ -9,7 +9,6 @@ import ast
 import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
 from fedgraph.pricing import documents
 from fedgraph.pricing import python_values as values
@@ -31,6 +30,11 @@ class Chain:
     names: frozenset[str]
     whole: bool
     order: tuple[str | Function, ...] = ()
+
+    def then(self, inner: "Chain") -> "Chain":
+        """This chain around another one, which it takes its name from."""
+        mods, order = (*self.mods, *inner.mods), (*self.order, *inner.order)
+        return Chain(inner.what, mods, self.names | inner.names, self.whole and inner.whole, order)
 
     def altered(self, document: Document, mod: str) -> str:
         """Why what a mod makes of a reply may not be what is sent: a mod of the app's own gets it afterwards."""
@@ -184,34 +188,26 @@ def _chains(document: Document, app: Value) -> list[Chain]:
         return [chain for each in app.values for chain in _chains(document, each)]
     if not isinstance(app, Call) or app.name != "ClientApp":
         return [Chain(f"the client app, {text(app)}", (), frozenset(), False)]
-    first = _mods(document, app.get("mods"))
     if app.get("client_fn") is not None:
-        return [Chain("client_fn", *first)]
-    out = []
+        return [_mods(document, "client_fn", app.get("mods"))]
+    first, out = _mods(document, "the client app", app.get("mods")), []
     for call in document.program.calls:
         if call.name == "train" and call.owner is app and call.decorates is not None:
-            mods, names, whole, order = _mods(document, call.get("mods"))
             action = plain(call.get("action")) or "default"
-            what = f"train ({action}, line {call.line})"
-            out.append(Chain(what, (*first[0], *mods), first[1] | names, first[2] and whole, (*first[3], *order)))
-    return out or [Chain("the client app", *first)]
+            out.append(first.then(_mods(document, f"train ({action}, line {call.line})", call.get("mods"))))
+    return out or [first]
 
 
-_Mods: TypeAlias = tuple[tuple[Call, ...], frozenset[str], bool, tuple[str | Function, ...]]
-
-
-def _mods(document: Document, value: Value) -> _Mods:
-    """The mods of a list: objects, names, whether everything in it is known, and their order. A mod that is there only perhaps
-    is none."""
+def _mods(document: Document, what: str, value: Value) -> Chain:
+    """The chain of a list of mods. A mod that is there only perhaps is none."""
     inner = plain(value)
-    if inner is None:
-        return (), frozenset(), True, ()
     if isinstance(inner, values.Choice):
-        each = [_mods(document, v) for v in inner.values]
-        common = [call for call in each[0][0] if all(any(call is c for c in other[0]) for other in each[1:])]
-        return tuple(common), frozenset.intersection(*(e[1] for e in each)), False, max((e[3] for e in each), key=len)
+        each = [_mods(document, what, v) for v in inner.values]
+        common = [call for call in each[0].mods if all(any(call is c for c in other.mods) for other in each[1:])]
+        names_of_all = frozenset.intersection(*(chain.names for chain in each))
+        return Chain(what, tuple(common), names_of_all, False, max((chain.order for chain in each), key=len))
     if not isinstance(inner, (Items, tuple)):
-        return (), frozenset(), False, ()
+        return Chain(what, (), frozenset(), whole=inner is None)
     calls: list[Call] = []
     names: set[str] = set()
     order: list[str | Function] = []
@@ -232,7 +228,7 @@ def _mods(document: Document, value: Value) -> _Mods:
             order += [held] if not inside and not used else [*(c.name for c in inside), *used]
         else:
             whole = False
-    return tuple(calls), frozenset(names), whole, tuple(order)
+    return Chain(what, tuple(calls), frozenset(names), whole, tuple(order))
 
 
 def _wrapped(document: Document, mod: Function) -> tuple[list[Call], set[str]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from fedgraph.errors import PricingError
 from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.formats import normal
@@ -152,6 +153,22 @@ class Changes:
             return default
         return py.Assumed(default, (f"{said} = {plain(default)!r}, its default (line {_line_of(node)})",))
 
+    def loaded(self, source: Value) -> Value:
+        """The data of a YAML, JSON or TOML file of the program's folder, as ``open`` or ``Path`` names it."""
+        inner = plain(source)
+        for _ in range(4):
+            if isinstance(inner, Call) and inner.name in ("open", "read", "read_text"):
+                inner = plain(inner.get("file", 0) if inner.owner is None else inner.owner)
+            elif isinstance(inner, Call) and inner.name == "Path":
+                inner = plain(inner.get("path", 0))
+        path = self.root / inner if isinstance(inner, str) and len(inner) < 500 and "\0" not in inner else self.root
+        if path.suffix not in formats.SUFFIXES or not path.is_file() or not path.resolve().is_relative_to(self.root.resolve()):
+            return NotImplemented
+        try:
+            return _as_held(formats.parsed_file(path, path.suffix, self.read(path))[0], self.stack)
+        except PricingError:
+            return NotImplemented
+
     def parser(
         self, parser: py.Parser, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
     ) -> Value:
@@ -195,6 +212,15 @@ class Changes:
             default = lift(node, PURE[kind.dotted], default)
         default = Unresolved(f"--{named}, which has no default") if needed and default is None else default
         return {named: self.assumed(named, default, f"--{named.replace('_', '-')}", node)}
+
+
+def _as_held(data: object, born: py.Stack) -> Value:
+    """Plain data (of a YAML or JSON file) as a program holds it."""
+    if isinstance(data, dict):
+        return Table({str(key): _as_held(value, born) for key, value in data.items()}, born)
+    if isinstance(data, list):
+        return Items((_as_held(value, born) for value in data), born)
+    return data
 
 
 def _line_of(node: ast.AST) -> int:

@@ -5,8 +5,6 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 
-from fedgraph.errors import PricingError
-from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_changes import PURE, Changes, Plain
 from fedgraph.pricing.python_values import (
@@ -187,7 +185,7 @@ class Objects(Changes):
             return Table(held, self.stack, all(each.whole for each in tables))
         if dotted.endswith("OmegaConf.create") and len(args) == 1 and isinstance(first, Table):
             return first
-        if dotted.endswith(_OPENS) and args and (loaded := self._loaded(args[0])) is not NotImplemented:
+        if dotted.endswith(_OPENS) and args and (loaded := self.loaded(args[0])) is not NotImplemented:
             return loaded
         if name == "ArgumentParser":
             parser = py.Parser()
@@ -226,22 +224,6 @@ class Objects(Changes):
         length, said = len(range(*whole)), tuple(dict.fromkeys(n for a in args for n in notes(a)))
         self.lengths.append(py.assume(length, said))
         return tuple(py.assume(i, said) for i in range(*whole)) if length <= 16 else None
-
-    def _loaded(self, source: Value) -> Value:
-        """The data of a YAML, JSON or TOML file of the program's folder, as ``open`` or ``Path`` names it."""
-        inner = plain(source)
-        for _ in range(4):
-            if isinstance(inner, Call) and inner.name in ("open", "read", "read_text"):
-                inner = plain(inner.get("file", 0) if inner.owner is None else inner.owner)
-            elif isinstance(inner, Call) and inner.name == "Path":
-                inner = plain(inner.get("path", 0))
-        path = self.root / inner if isinstance(inner, str) and len(inner) < 500 and "\0" not in inner else self.root
-        if path.suffix not in formats.SUFFIXES or not path.is_file() or not path.resolve().is_relative_to(self.root.resolve()):
-            return NotImplemented
-        try:
-            return _as_held(formats.parsed_file(path, path.suffix, self.read(path))[0], self.stack)
-        except PricingError:
-            return NotImplemented
 
     def _method(self, owner: Value, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr) -> Value:
         """A method of a parser, a table, a list or a text; ``NotImplemented`` for others."""
@@ -308,12 +290,3 @@ class Objects(Changes):
             owner.whole = False
             return Unresolved(node)
         return NotImplemented
-
-
-def _as_held(data: object, born: py.Stack) -> Value:
-    """Plain data (of a YAML or JSON file) as a program holds it."""
-    if isinstance(data, dict):
-        return Table({str(key): _as_held(value, born) for key, value in data.items()}, born)
-    if isinstance(data, list):
-        return Items((_as_held(value, born) for value in data), born)
-    return data

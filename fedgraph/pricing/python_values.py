@@ -194,9 +194,7 @@ class Scope:
     def above(self, name: str) -> Scope | None:
         """The nearest scope around this one that holds a name."""
         outer = self.parent
-        while outer is not None and name not in outer.local:
-            outer = outer.parent
-        return outer
+        return outer if outer is None or name in outer.local else outer.above(name)
 
     @property
     def module(self) -> Scope:

@@ -19,6 +19,7 @@ from fedgraph.pricing.questions import Unknown
 from fedgraph.privacy.accounting.accountant import Price
 
 WIDTH = 110
+_TITLE = 13  # columns of what stands before a sentence
 FOLDER = resources.files("fedgraph.pricing")
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 RULES = {
@@ -159,8 +160,9 @@ def printed(quote: Quote) -> str:
     return rendered("page.txt", False, q=quote, said=said, claim=claim_words, wrapped=_wrapped).rstrip()
 
 
-def _wrapped(title: str, sentence: str, gap: int = 13) -> str:
-    wrapper = textwrap.TextWrapper(WIDTH, initial_indent=title.ljust(gap), subsequent_indent=" " * gap, break_long_words=False)
+def _wrapped(title: str, sentence: str) -> str:
+    indent = " " * _TITLE
+    wrapper = textwrap.TextWrapper(WIDTH, initial_indent=title.ljust(_TITLE), subsequent_indent=indent, break_long_words=False)
     return wrapper.fill(" ".join(sentence.split()))
 
 

@@ -53,7 +53,7 @@ def _keras(document: Document, call: Call) -> Reading:
         reason = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
         return in_clear("example", RECIPIENT, reason, "call keras_api.make_private")
     if not any(params is call or isinstance(params, Choice) for params in given):
-        raise document.error("make_private gets another configuration than this one; price a file with one", line=call.line)
+        raise document.error_at(call, "make_private gets another configuration than this one; price a file with one")
     held = call.get("poisson_sampling_in_fit")
     poisson = document.answers.flag(held, "poisson_sampling_in_fit", False, call.line, worst=False)
     batch, size, steps = (document.number(call, n) for n in ("batch_size", "train_size", "train_steps"))
@@ -120,9 +120,9 @@ def _event(document: Document, call: Call) -> Reading:
             drawn = document.made(sampler)
             replaced = replaced or next((held for c in drawn if (held := plain(c.get("replace")))), False)
         if replaced not in (None, False):
-            raise document.error("not priced: batches drawn with replacement (replace)", line=call.line)
+            raise document.error_at(call, "not priced: batches drawn with replacement (replace)")
         if document.made("calibrate_dp_mechanism"):
-            raise document.error(f"not priced: noise that is found for {call.name}; write the one it found", line=call.line)
+            raise document.error_at(call, f"not priced: noise that is found for {call.name}; write the one it found")
         afresh = document.made(sampler or "CyclicPoissonSampling") or document.ask("batches drawn afresh", None, call)
         return training.reading(document, Training(
             document.need(call, "noise_multiplier", least=0.0), sampling="fixed" if afresh else "shuffled", rate=rate,
@@ -139,7 +139,7 @@ def _event(document: Document, call: Call) -> Reading:
     said = Training(noise or 0.0, rate=rate, steps=None if steps is None else int(steps),
                     delta=document.number(budget, "target_delta", "delta") if budget else None)  # fmt: skip
     if noise is None and not budget:
-        raise document.error(f"{call.name} needs noise_multiplier, or calibrate_dp_mechanism, with numbers", line=call.line)
+        raise document.error_at(call, f"{call.name} needs noise_multiplier, or calibrate_dp_mechanism, with numbers")
     return _sampled(document, call, said, document.number(budget, "target_epsilon", "epsilon") if budget else None, poisson)
 
 
@@ -164,7 +164,7 @@ def _sampled(document: Document, call: Call, said: Training, epsilon: float | No
     noise, delta = said.multiplier, said.delta or 0.0
     if (not by_hand and (epsilon is None or epsilon <= 0 or not 0 < delta < 1)) or noise < 0:
         message = f"{call.name} needs noise_multiplier ≥ 0, or an epsilon > 0 and a delta in (0, 1), as numbers"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, message)
     claim = Published(None, said.delta, "none", f"{call.name} with its noise")
     if not by_hand:
         claim = Published(epsilon, delta, "total", call.name)
@@ -184,10 +184,10 @@ def _sampled(document: Document, call: Call, said: Training, epsilon: float | No
 def _plan(document: Document, call: Call) -> Reading:
     known = set(entries()["jax_privacy"].calls["BandMFConfig"].split()) - {"*"}
     for name in set(call.keywords) - known - {"**"}:
-        raise document.error(f"BandMFConfig: unknown option {name!r}; allowed: {', '.join(sorted(known))}", line=call.line)
+        raise document.error_at(call, f"BandMFConfig: unknown option {name!r}; allowed: {', '.join(sorted(known))}")
     changed = next((c for c in document.made("replace", "asdict") if any(holds(v, call) for v in c.args)), None)
     if changed is not None:
-        raise document.error(f"{changed.name} changes BandMFConfig; write its options where it is made", line=changed.line)
+        raise document.error_at(changed, f"{changed.name} changes BandMFConfig; write its options where it is made")
     bands, uses, trained = _bands(document, call), _uses(document, call), document.made(*BY_HAND)
     if trained and not uses & {"?", "noise_addition_transform"}:
         line = trained[0].line
@@ -200,15 +200,14 @@ def _plan(document: Document, call: Call) -> Reading:
     truncated = call.held("truncated_batch_size") is not None
     if truncated and (bands > 1 or given is None):
         message = "not priced: truncated_batch_size with several bands, or without noise_multiplier; write the one it found"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, message)
     if given is None and (epsilon is None or delta is None or epsilon <= 0 or not 0 < delta < 1):
-        message = "BandMFConfig needs noise_multiplier, or calibrate(epsilon=…, delta=…), as numbers"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, "BandMFConfig needs noise_multiplier, or calibrate(epsilon=…, delta=…), as numbers")
     iterations, expected = (document.need(call, name, above=0.0) for name in ("iterations", "expected_participations"))
     planned = not trained or uses & {"?", "batch_selection_strategy"} or document.made("CyclicPoissonSampling")
     rate, poisson = expected * bands / iterations, bool(planned or document.ask("poisson sampling", None, call))
     if not 0 < rate <= 1 or (given or 0.0) < 0:
-        raise document.error(f"expected_participations·num_bands/iterations = {rate:g} is no rate in (0, 1]", line=call.line)
+        raise document.error_at(call, f"expected_participations·num_bands/iterations = {rate:g} is no rate in (0, 1]")
     ran = _ran(document, iterations)
     if given is None and poisson and ran == int(iterations):
         claim = Published(epsilon, delta, "total", "BandMFConfig.calibrate")

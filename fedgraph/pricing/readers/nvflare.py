@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, flare_job, flare_python
+from fedgraph.pricing import costs, flare_job
 from fedgraph.pricing.base import SERVER, Published, Reading, Row, Setting, in_clear
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flare_job import KNOWN, METRICS, Filter, Site
@@ -30,7 +30,7 @@ class Svt:
 
 def read(document: Document) -> Reading:
     """The dearest site. ``GaussianPrivacy``: a filter of that name is not in the versions that are known."""
-    job = flare_python.read(document) if document.kind == "python" else flare_job.read(document)
+    job = flare_job.read(document)
     everything = [f.name for site in job.sites for chain in site.chains for f in chain.filters]
     others = tuple(dict.fromkeys((*(_other(name) for name in everything if name not in KNOWN), *job.aside)))
     if "GaussianPrivacy" in everything:

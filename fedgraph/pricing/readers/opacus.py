@@ -48,7 +48,7 @@ def read(document: Document) -> Reading:
     """Every ``make_private…`` that is reached; several are models of their own, on the same data."""
     if (old := document.made("PrivacyEngine")) and any(c.name == "attach" for c in document.calls):
         message = "PrivacyEngine(model, …).attach(optimizer) is of opacus before 1.0; read here are opacus 1.0–1.6"
-        raise document.error(message, line=old[0].line)
+        raise document.error_at(old[0], message)
     calls, why = document.used(*MAKERS)
     bare = [c for c in document.used(*BY_HAND)[0] if document.number(c, "noise_multiplier") == 0]
     for call in bare:
@@ -132,12 +132,11 @@ def _one(document: Document, call: Call) -> Reading:
     engine = next((e for e in engines if e is call.owner), engines[0] if engines else None)
     allowed = set(catalogue.entries()["opacus"].ignored.split())
     for name in set(call.keywords) - allowed - {"**"}:
-        message = f"{call.name}: unknown option {name!r}; allowed: {', '.join(sorted(allowed))}"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, f"{call.name}: unknown option {name!r}; allowed: {', '.join(sorted(allowed))}")
     clipping = plain(call.get("clipping")) or "flat"
     if clipping not in ("flat", "per_layer", "adaptive"):
         message = f"clipping={text(call.get('clipping'))} is not priced; allowed: flat, per_layer, adaptive"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, message)
     spread = document.need(call, "unclipped_num_std", above=0.0) if clipping == "adaptive" else None
     poisson = answers.flag(call.get("poisson_sampling"), "poisson_sampling", True, call.line, worst=False)
     raw, results = plain(call.get("data_loader")), _results(call)
@@ -163,7 +162,7 @@ def _one(document: Document, call: Call) -> Reading:
         return training.several_trainings([found] * models, "process")
     first = answers.number(call.get("noise_multiplier"), "noise_multiplier", call.line)
     if first is None or first < 0:
-        raise document.error("make_private needs noise_multiplier as a number ≥ 0", line=call.line)
+        raise document.error_at(call, "make_private needs noise_multiplier as a number ≥ 0")
     multiplier, changed = _later(document, call, first)
     asked, loaders = document.made("get_epsilon"), document.made("DataLoader")
     batch = document.number(loaders[0], "batch_size") if len(loaders) == 1 else None
@@ -223,14 +222,14 @@ def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> 
     ran = epochs if stated is None and call.name == "get_noise_multiplier" else stated
     by_steps = epochs is None and document.number(call, "steps") is not None
     if delta is None or not 0 < delta < 1:
-        raise document.error("make_private_with_epsilon needs 0 < target_delta < 1 as a number", line=call.line)
+        raise document.error_at(call, "make_private_with_epsilon needs 0 < target_delta < 1 as a number")
     if accountant not in ("prv", "rdp", "gdp"):
-        raise document.error(f"accountant {accountant!r}; allowed: prv, rdp, gdp", line=call.line)
+        raise document.error_at(call, f"accountant {accountant!r}; allowed: prv, rdp, gdp")
     claim = Published(target, delta, "total", f"make_private_with_epsilon, accountant {accountant}")
     changed = any("noise_multiplier" in part.attributes for part in _results(call))
     if changed or document.made(*_SCHEDULERS):
         message = "not priced: noise found for an ε and changed afterwards; print the noise it found and use make_private"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, message)
     if poisson and accountant != "gdp" and spread is None and (epochs == ran or by_steps):
         words = f"noise found by Opacus' {accountant} accountant for this ε, which holds for Poisson sampling and "
         words += "add/remove or zero-out"

@@ -57,13 +57,13 @@ def read(document: Document) -> Reading:
     accountant = _only(document, *_ACCOUNTANTS)
     if call is not None and call.name == _BANDED:
         if accountant is None:
-            raise document.error(f"{_BANDED}: its accountant is not in this file", line=call.line)
+            raise document.error_at(call, f"{_BANDED}: its accountant is not in this file")
         said, kind = _said(document, accountant)
         if kind != "gaussian":
-            raise document.error(f"{_BANDED} adds Gaussian noise; its accountant says {kind!r}", line=accountant.line)
+            raise document.error_at(accountant, f"{_BANDED} adds Gaussian noise; its accountant says {kind!r}")
         rounds, separation = document.number(call, "num_iterations"), document.number(call, "min_separation")
         if any(v is not None and (v < 1 or v != int(v)) for v in (rounds, separation)) or separation == 1:
-            raise document.error("num_iterations is a whole number ≥ 1, min_separation one ≥ 2", line=call.line)
+            raise document.error_at(call, "num_iterations is a whole number ≥ 1, min_separation one ≥ 2")
         sampler = next((str(plain(c.get("sample_type"))) for c in document.made("get_user_sampler")), None)
         said = replace(said, rounds=int(rounds) if rounds is not None else None)
         return pfl_mechanisms.banded_mechanism(document, said, int(separation) if separation is not None else None, sampler)
@@ -73,7 +73,7 @@ def read(document: Document) -> Reading:
     if kind == "laplace":
         if said.noise is None:
             message = "not priced: a Laplace accountant without noise_parameter; write the one it found"
-            raise document.error(message, line=accountant.line)
+            raise document.error_at(accountant, message)
         return pfl_mechanisms.laplace(document, said)
     return _gaussian(document, call, said)
 
@@ -102,17 +102,17 @@ def _said(document: Document, call: Call) -> tuple[Said, str]:
     epsilon, delta, noise, scale = (document.number(call, n) for n in ("epsilon", "delta", "noise_parameter", "noise_scale"))
     for name, found in (("noise_parameter", noise), ("noise_scale", scale), ("epsilon", epsilon)):
         if found is None and call.held(name) is not None:
-            raise document.error(f"{call.name}: {name} is {text(call.held(name))}; write it as a number", line=call.line)
+            raise document.error_at(call, f"{call.name}: {name} is {text(call.held(name))}; write it as a number")
     kind = str(plain(call.get("mechanism"))).lower()
     if kind not in ("gaussian", "laplace"):
-        raise document.error(f"not priced: mechanism {call.get('mechanism')!r}; allowed: gaussian, laplace", line=call.line)
+        raise document.error_at(call, f"not priced: mechanism {call.get('mechanism')!r}; allowed: gaussian, laplace")
     if noise is None and (epsilon is None or delta is None):
-        raise document.error(f"{call.name} needs two of epsilon, delta, noise_parameter as numbers", line=call.line)
+        raise document.error_at(call, f"{call.name} needs two of epsilon, delta, noise_parameter as numbers")
     scale = 1.0 if scale is None else scale
     if not 0 < scale <= 1 or (rate is not None and not 0 <= rate <= 1):
-        raise document.error("noise_scale lies in (0, 1], sampling_probability in [0, 1]", line=call.line)
+        raise document.error_at(call, "noise_scale lies in (0, 1], sampling_probability in [0, 1]")
     if any(v is not None and v <= 0 for v in (noise, epsilon, delta)) or (delta is not None and delta >= 1):
-        raise document.error("epsilon and noise_parameter are > 0, and δ lies in (0, 1)", line=call.line)
+        raise document.error_at(call, "epsilon and noise_parameter are > 0, and δ lies in (0, 1)")
     run = [n for c in document.calls if c.reached and (n := document.number(c, "central_num_iterations", "rounds")) is not None]
     ran = int(sum(run)) if run and rounds and sum(run) > rounds else None
     return Said(call.name, noise, epsilon, delta, rate, int(rounds) if rounds else None, scale, run=ran), kind
@@ -126,7 +126,7 @@ def _gaussian(document: Document, adaptive: Call | None, said: Said) -> Reading:
     indicator = document.answers.number(held, "clipping_indicator_noise_stddev", adaptive.line)
     if indicator is not None and said.noise is not None and indicator <= said.noise:
         message = f"clipping_indicator_noise_stddev = {indicator:g} must lie above the noise_parameter {said.noise:g}"
-        raise document.error(message, line=adaptive.line)
+        raise document.error_at(adaptive, message)
     more = " The quantile that moves the clip is a coordinate of the same release, whose joint norm is the clip."
     return pfl_mechanisms.gaussian(document, said, pfl_mechanisms.ORDER + more)
 
@@ -146,13 +146,13 @@ def _joint(document: Document, call: Call) -> Reading:
         value = plain(call.get(name))
         values = value if isinstance(value, list) else [value] * count
         if len(values) != count:
-            raise document.error(f"{name}: {len(values)} values for {count} mechanisms", line=call.line)
+            raise document.error_at(call, f"{name}: {len(values)} values for {count} mechanisms")
         return [document.answers.number(v, name, call.line) for v in values]
 
     held = plain(call.get("mechanisms"))
     kinds = [str(plain(k)).lower() for k in held] if isinstance(held, list) else []
     if not kinds or set(kinds) - {"gaussian", "laplace"}:
-        raise document.error(f"{JOINT}: mechanisms is a list of 'gaussian' and 'laplace'", line=call.line)
+        raise document.error_at(call, f"{JOINT}: mechanisms is a list of 'gaussian' and 'laplace'")
     rounds, rates, noises = (listed(n, len(kinds)) for n in ("num_compositions", "sampling_probability", "noise_parameters"))
     parts = tuple(
         Part(k, n, q, int(r))

@@ -57,7 +57,7 @@ def _python(document: Document) -> Reading:
     statements = document.made(*_STATEMENTS)
     if not calls and (bolt := document.made("BoltOn", "BoltOnModel")):
         message = "not priced: BoltOn perturbs the model once, by constants of its loss; describe its noise in a neutral YAML"
-        raise document.error(message, line=bolt[0].line)
+        raise document.error_at(bolt[0], message)
     if not calls and statements:
         call, said = statements[0], _stated(document, statements[0])
         claim = Published(None, said.delta, "none", f"{call.name}, printed at run time")
@@ -89,8 +89,7 @@ def _python(document: Document) -> Reading:
 
 def _one(document: Document, call: Call, statement: Call | None) -> Reading:
     if {"noise_multiplier", "_noise_multiplier"} & set(call.attributes):
-        message = f"not priced: the noise of {call.name} is set again later; write it where it is made"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, f"not priced: the noise of {call.name} is set again later; write it where it is made")
     multiplier, said = document.need(call, "noise_multiplier", least=0.0), _stated(document, statement)
     if said.delta is None:  # the δ that the file asks its own accountant of dp_accounting for
         counted = (document.number(c, "target_delta", "delta") for c in document.made("get_epsilon"))
@@ -110,7 +109,7 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
     )
     steps = document.number(call, "gradient_accumulation_steps")
     if steps is not None and steps > 1:
-        raise document.error("not priced: gradient_accumulation_steps > 1 (noise is added at each of them)", line=call.line)
+        raise document.error_at(call, "not priced: gradient_accumulation_steps > 1 (noise is added at each of them)")
     claim = Published(None, said.delta, "none", f"{call.name}; TFP's statement is printed at run time")
     return training.reading(document, Training(
         multiplier, sampling="shuffled", rate=said.rate, epochs=_passes(document, call, said.epochs),
@@ -207,7 +206,7 @@ def read_federated(document: Document) -> Reading:
         spread = document.number(call, "clipped_count_stddev") or 0.05 * cohort
         if multiplier >= 2 * spread:
             message = f"noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * spread:g}: TFF refuses it"
-            raise document.error(message, line=call.line)
+            raise document.error_at(call, message)
         ratio = math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
         order = ("Adaptive clipping: the count of clipped updates is released with noise too, its bit counted with Δ = 1.",)
     zeroing = call.name == "dp_aggregator" and plain(call.get("zeroing")) is not False
