@@ -1,12 +1,15 @@
-"""The contract of a reader: what it finds in a foreign configuration, and what is made of it.
+"""The contract of a reader: what it finds in a foreign configuration.
 
-One entry of ``catalogue.yaml`` per system: what people call it, the versions it was checked with, what its files look like,
-where that was read, what its authors say, and the parameters of what it reads. Its ``reader`` is a function of a file of
-``readers``, ``read(document) -> Reading``: what the file says; ``PricingError`` in one line for what it cannot mean.
+A reader is a function ``read(document) -> Reading`` in a file of ``readers``. Its entry of ``catalogue.yaml`` names it.
 
-A reader prices nothing. What the file leaves out it asks by ``document.ask``, which gives back what the user says, or the worst
-that it can be (then it is a question of ``questions.yaml``). It multiplies all noise by ``document.louder``. So the same few
-lines answer "what is it worth", "what if 1 % take part" and "how much noise would buy ε": the file is read again.
+A reader prices nothing. It says what the file says, and raises ``PricingError`` in one line for what the file cannot mean.
+
+- What the file leaves out it asks by ``document.ask``. That gives back what the user says, or the worst that it can be. In the
+  second case it becomes a question of the quote.
+- It multiplies all noise by ``document.louder``.
+
+So the same few lines answer three questions, because the file is only read again: what is it worth, what if 1 % take part, and
+how much noise would buy a given ε.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,8 +30,16 @@ RECIPIENT = "whoever receives the result; the holder of the data is trusted"
 class Row:
     """One guarantee: of which unit, between which worlds, from whom.
 
-    cost: what ``rounds`` of it cost. delta: at which δ. why: one sentence, with the sensitivity and the composition.
-    kind: ``provable`` (an upper bound) or ``lower bound`` (no analysis can show less).
+    Attributes:
+        unit: Whose data are protected, such as ``example``, ``client``, ``edge``.
+        relation: How two neighbouring worlds differ: ``zero-out`` (the unit vanishes), ``replace`` (it becomes another one), or
+            a relation of graphs, such as ``edge-undirected``.
+        viewer: From whom the unit is hidden, in words.
+        cost: What a number of rounds costs at a δ.
+        rounds: How many rounds there are; 0 or more.
+        delta: The δ in [0, 1) of the total.
+        why: One sentence with the sensitivity and the composition.
+        kind: ``provable`` for an upper bound, or ``lower bound`` for what no analysis can improve.
     """
 
     unit: str
@@ -43,7 +54,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Published:
-    """What the configuration, or its authors' formula for it, claims; epsilon None: no ε. scope: per round, total …"""
+    """What the configuration, or its authors' formula for it, claims.
+
+    Attributes:
+        epsilon: The ε that is claimed; None where the file states none.
+        delta: The δ of that claim; None where the file states none.
+        scope: What the claim counts: ``total``, ``per round``, ``per feature``, or ``none``.
+        words: Where the claim stands.
+    """
 
     epsilon: float | None
     delta: float | None
@@ -53,9 +71,20 @@ class Published:
 
 @dataclass(frozen=True)
 class Reading:
-    """rows: the guarantees, the claimed one first. settings: the options that hold the noise, as the user would write them;
-    None where no setting can buy more (``no_fix`` says why). assumed: what the price takes for granted and somebody may change.
-    people: how many units there are in all, where the file says so: a δ above one over them is said."""
+    """What a reader finds in a file.
+
+    Attributes:
+        rows: The guarantees. The first one is the headline: what the file claims, or the dearest.
+        published: What the file or its authors claim.
+        unprotected: What no row covers, each in a few words.
+        not_priced: Options that are known to matter and are not counted.
+        order: Sentences that say what happens in which order, and how it composes.
+        settings: The options that hold the noise, as the user would write them, with the noise times ``document.louder``. None
+            where no setting buys more privacy.
+        no_fix: What to do in that case.
+        assumed: What the price takes for granted and somebody may change from outside.
+        people: How many units there are in all, where the file says it. A δ above one over them is told.
+    """
 
     rows: tuple[Row, ...]
     published: tuple[Published, ...] = ()
@@ -85,7 +114,22 @@ def in_clear(
     unprotected: tuple[str, ...] = ("everything",),
     not_priced: tuple[str, ...] = (),
 ) -> Reading:
-    """Nothing protects the unit: ∞, because."""
+    """A reading in which nothing protects the unit: one row of ε = ∞.
+
+    Args:
+        unit: Whose data are not protected.
+        viewer: Who sees them.
+        reason: Why nothing protects them, in one sentence.
+        no_fix: What to do first, since no setting of noise would help.
+        rounds: How many rounds there are; at least 1 is written.
+        relation: The relation of the row.
+        published: What is claimed; None where the file states no ε.
+        unprotected: What is not protected.
+        not_priced: Options that are not counted.
+
+    Returns:
+        The reading. It has no settings, so that ``--fix`` answers with ``no_fix``.
+    """
     row = Row(unit, relation, viewer, costs.unprotected(reason), max(rounds, 1), 0.0, reason)
     claim = no_claim("no ε is stated") if published is None else published
     return Reading((row,), claim, unprotected, not_priced, no_fix=no_fix)

@@ -27,6 +27,21 @@ _PINNED = (r"requirements[\w.-]*\.txt", r"pyproject\.toml", r"environment\.ya?ml
 
 @dataclass(frozen=True)
 class System:
+    """An entry of ``catalogue.yaml``: what is known of one system.
+
+    Attributes:
+        name: What people call it.
+        version: The versions that the reader was checked with.
+        source: Where its facts were read, with commit and date.
+        said: What its authors say of the option, in our words.
+        recognised: Lines of tests (``LOOKS``). A document belongs to the system where all tests of one line hold.
+        checked: Package → first and last version that was checked, where the system is installed as a package.
+        calls: Class or function → its parameters in their order. Those after ``*`` go by name alone.
+        ignored: Options, divided by spaces, that choose data, model, logging or hardware and change no price.
+        reader: File of ``readers`` and function, such as ``gap.read_gap``. Where it is empty: ``KEY.read``.
+        words: Key → sentence of its quotes.
+    """
+
     name: str
     version: str
     source: str
@@ -39,7 +54,14 @@ class System:
     words: Mapping[str, str] = field(default_factory=dict)
 
     def newer(self, folder: Path) -> Iterator[str]:
-        """A sentence for each file of a folder that asks for a later version than the last that was checked."""
+        """Files that ask for a later version of the system than the last that was checked.
+
+        Args:
+            folder: The folder of the configuration. Its files of requirements are read, up to a megabyte each.
+
+        Yields:
+            A sentence for each such file and package. Only the first two parts of a version count.
+        """
         for path in sorted(p for p in folder.glob("*.*") if any(re.fullmatch(name, p.name) for name in _PINNED)):
             if not path.is_file() or path.stat().st_size > 1_000_000:
                 continue
@@ -53,6 +75,7 @@ class System:
 
 
 def parts(version: str) -> tuple[int, ...]:
+    """The numbers of a version, such as (2, 1, 0) for ``2.1.0``."""
     return tuple(int(part) for part in re.findall(r"[0-9]+", version))
 
 
@@ -65,7 +88,14 @@ def entries() -> Mapping[str, System]:
 
 @cache
 def places(call: str) -> Mapping[str, int]:
-    """Parameter → place, of a class or function that some system has; those that go by name alone have none."""
+    """Where the parameters of a call stand.
+
+    Args:
+        call: The last part of the name of a class or function.
+
+    Returns:
+        Parameter → place, counted from 0. Parameters that go by name alone are left out. Empty for a call that no system has.
+    """
     listed = next((system.calls[call] for system in entries().values() if call in system.calls), "")
     return {name: place for place, name in enumerate(listed.partition("*")[0].split())}
 
@@ -76,7 +106,18 @@ def systems() -> list[str]:
 
 
 def reader_of(document: Document, system: str | None = None) -> str:
-    """The system of a document; ``PricingError`` where none or several recognise it."""
+    """The system that a document belongs to.
+
+    Args:
+        document: The file, read as data.
+        system: A key of ``systems()`` that the user named; None where the document is to tell.
+
+    Returns:
+        The key of the system.
+
+    Raises:
+        PricingError: There is no system of that name, no system recognises the document, or several do.
+    """
     names = systems()
     if system is not None and system not in names:
         raise PricingError(f"--as {system}: unknown{plugins.suggest(system, names)}; allowed: {', '.join(names)}")

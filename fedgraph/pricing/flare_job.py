@@ -196,8 +196,7 @@ def _listed(document: Document, value: Tree, key: str) -> list[Tree]:
 def _rounds(document: Document, data: dict[str, Tree]) -> int | None:
     workflows = data.get("workflows")
     inside = [table(table(w).get("args")).get("num_rounds") for w in workflows] if isinstance(workflows, list) else []
-    named = (data.get("num_rounds"), *inside)
-    found = [r for r in named if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
+    found = [r for r in (data.get("num_rounds"), *inside) if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
     return sum(found) if found else None
 
 
@@ -315,6 +314,5 @@ def _rounds_of_calls(document: Document) -> int | None:
     numbers = _numbers(document, ["num_rounds"], "rounds")
     if len(numbers) > 1:
         question = f"How many rounds are run in all? The file says {' and '.join(f'{n:g}' for n in numbers)}."
-        several = (sum(numbers), max(numbers))
-        return int(document.answers.ask("rounds", question, several, several[0]))
+        return int(document.answers.ask("rounds", question, (sum(numbers), max(numbers)), sum(numbers)))
     return int(numbers[0]) if numbers else None

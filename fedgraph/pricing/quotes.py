@@ -33,7 +33,13 @@ NOISE = re.compile(r"noise|sigma|epsilon|\beps\b|dp_|privacy|filters|mods", re.I
 
 @dataclass(frozen=True)
 class Priced:
-    """A row and its prices. total is None where a missing fact without a worst case stands in the way."""
+    """A row and its prices.
+
+    Attributes:
+        row: What is priced.
+        per_round: What one round costs, at the δ of the total.
+        total: What all rounds cost. None where a missing fact that has no worst case stands in the way.
+    """
 
     row: Row
     per_round: Price
@@ -54,7 +60,12 @@ class Priced:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and the headline's total ε for each plausible answer."""
+    """A question, and what each answer to it would mean.
+
+    Attributes:
+        unknown: The fact that is missing.
+        answers: Pairs of a plausible value and the total ε of the headline with it.
+    """
 
     unknown: Unknown
     answers: tuple[tuple[float, float], ...]
@@ -62,7 +73,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Fix:
-    """Settings that buy ``target``, and what they provably cost; settings None: none do, and ``why``."""
+    """What would buy a wanted ε in the same system.
+
+    Attributes:
+        target: The ε that was asked for; above 0.
+        settings: Option → value that buys it, rounded towards more noise. None where no setting does.
+        epsilon: What these settings provably cost; None without settings.
+        why: What the settings take for granted, or why there are none.
+    """
 
     target: float
     settings: Mapping[str, float | int | str] | None
@@ -72,7 +90,17 @@ class Fix:
 
 @dataclass(frozen=True)
 class Quote:
-    """Everything that is said about one file."""
+    """Everything that is said about one file.
+
+    Attributes:
+        path: The file, as it was named.
+        system: The system that wrote it.
+        reading: What its reader found.
+        rows: The guarantees with their prices, in the order of ``reading.rows``.
+        asked: The questions that the file leaves open.
+        fix: What would buy the wanted ε; None where nobody asked.
+        place: File and line of the call that the price hangs on; None where there is no such call.
+    """
 
     path: str
     system: System
@@ -84,11 +112,20 @@ class Quote:
 
     @property
     def headline(self) -> Priced:
+        """The first row: what the file claims."""
         return self.rows[0]
 
     def to_dict(self, details: bool = False) -> dict[str, Tree]:
-        """What ``--json`` prints: total, per_round, published, unprotected, questions; with ``details`` also every row and the
-        source. ∞ is the string ``"inf"``, as in results.json; an ε that a missing fact leaves open is null."""
+        """The quote as ``--json`` prints it.
+
+        Args:
+            details: Whether every row, the source, the assumptions and the order of steps are wanted, too.
+
+        Returns:
+            A mapping with ``total``, ``per_round``, ``published``, ``unprotected`` and ``questions``; with ``fix`` where one
+            was asked for, and with ``details``. ∞ is the text ``"inf"``, as in results.json. An ε that a missing fact leaves
+            open is None.
+        """
         top, reading, system, fix = self.headline, self.reading, self.system, self.fix
         published: list[Tree] = [
             {"epsilon": _number(p.epsilon), "delta": p.delta, "scope": p.scope, "words": p.words} for p in reading.published
@@ -139,7 +176,14 @@ def rounded_up(value: float, digits: int = 4) -> float:
 
 
 def written_epsilon(epsilon: float | None) -> str:
-    """An ε for people: ∞, a dash for none, four digits rounded up."""
+    """An ε for people.
+
+    Args:
+        epsilon: An ε ≥ 0, ∞ included; None for no ε.
+
+    Returns:
+        Four significant digits, rounded up; ``∞``; or a dash for none.
+    """
     if epsilon is None:
         return "–"
     if math.isinf(epsilon):
@@ -149,12 +193,19 @@ def written_epsilon(epsilon: float | None) -> str:
 
 
 def html(quotes: Sequence[Quote]) -> str:
-    """Self-contained, readable in the dark and on a phone."""
+    """One page for several quotes. It holds no script and no link, and is readable in the dark and on a phone."""
     return rendered("page.html", True, quotes=quotes)
 
 
 def printed(quote: Quote) -> str:
-    """For a terminal: published, provable, unprotected, questions, fix; lines of at most ``WIDTH`` columns."""
+    """One quote for a terminal.
+
+    Args:
+        quote: What is printed.
+
+    Returns:
+        What is published, provable and unprotected, the questions and the fix. Sentences are wrapped at ``WIDTH`` columns.
+    """
     said = {"assumed": quote.reading.assumed, "order": quote.reading.order, "unprotected": quote.reading.unprotected,
             "not priced": quote.reading.not_priced}  # fmt: skip
     return rendered("page.txt", False, q=quote, said=said, claim=claim_words, wrapped=_wrapped).rstrip()
@@ -167,7 +218,17 @@ def _wrapped(title: str, sentence: str) -> str:
 
 
 def rendered(name: str, escaped: bool, folder: Traversable = FOLDER, **values: object) -> str:
-    """A template of ``folder`` with ``values``. escaped: for HTML."""
+    """A template of jinja2, filled in.
+
+    Args:
+        name: The template's file name.
+        escaped: Whether values are escaped for HTML.
+        folder: Where the template lies.
+        **values: What the template calls by these names. ``shown`` is always ``written_epsilon``.
+
+    Returns:
+        The text. A name that the template uses and nobody gives is an error.
+    """
     import jinja2  # only a page needs it
 
     settings = jinja2.Environment(autoescape=escaped, undefined=jinja2.StrictUndefined, trim_blocks=not escaped)
@@ -180,11 +241,14 @@ def claim_words(said: Published) -> str:
 
 
 def sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
-    """One result for each file, at the call or the option that it hangs on.
+    """Quotes as SARIF 2.1.0, one result for each, at the call or the option that its price hangs on.
 
     Args:
         quotes: What was priced.
-        limit: The ε that is allowed; a total above it is an error.
+        limit: The ε that is allowed. A total above it is an error; None: every result is a note or a warning.
+
+    Returns:
+        JSON text that ends with a line break.
     """
     rules: list[Tree] = [{"id": name, "shortDescription": {"text": words}} for name, words in RULES.items()]
     results: list[Tree] = [result for quote in quotes for result in _results(quote, limit)]
