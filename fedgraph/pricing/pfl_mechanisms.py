@@ -41,10 +41,21 @@ _PROMISES = {
 
 @dataclass(frozen=True)
 class Said:
-    """What the file says; None where it does not. noise: std (Laplace: scale) in clips; where it is None it is found such that
-    ``rounds`` iterations cost (epsilon, delta). scale: what a simulation multiplies the noise by. trained: the sampling rate
-    of the cohort that is really trained, where it differs from the accountant's ``rate``. name: who claims ε. people: users in
-    all. run: iterations that are run, where they are more than the accountant counts (``rounds``)."""
+    """What the file says of a run. None stands for what it does not say.
+
+    Attributes:
+        name: Who claims ε.
+        noise: Standard deviation in clips (of Laplace noise: scale). Where it is None it is found such that ``rounds``
+            iterations cost (epsilon, delta).
+        epsilon: The ε that is claimed.
+        delta: Its δ, in (0, 1).
+        rate: The sampling rate of the accountant, in [0, 1].
+        rounds: Iterations that the accountant counts.
+        scale: What a simulation multiplies the noise by, in (0, 1].
+        trained: The sampling rate of the cohort that is really trained, where it differs from ``rate``.
+        people: How many users there are in all.
+        run: Iterations that are run, where they are more than ``rounds``.
+    """
 
     name: str
     noise: float | None = None
@@ -58,12 +69,30 @@ class Said:
     run: int | None = None
 
     def at(self, document: Document, sampled: bool = True) -> tuple[float, int, float]:
-        """(sampling rate, rounds, δ); what is not said is asked."""
+        """The facts that every price needs; what is not said is asked.
+
+        Args:
+            document: The file.
+            sampled: Whether users are sampled; else the rate is 1.
+
+        Returns:
+            Sampling rate, rounds that are run, and δ.
+        """
         rate = document.ask("sampling rate", self.rate) if sampled else 1.0
         return rate, int(document.ask("rounds", self.run or self.rounds)), document.ask("delta", self.delta)
 
     def std(self, rate: float, compositions: int, delta: float, louder: float) -> float:
-        """The noise, times ``louder``."""
+        """The noise of one round.
+
+        Args:
+            rate: The sampling rate.
+            compositions: How often a user's data are used, for noise that is found.
+            delta: The δ of the total.
+            louder: The factor on all noise.
+
+        Returns:
+            Standard deviation in clips, times ``louder``.
+        """
         if self.run is not None and self.rounds is not None:
             compositions = self.rounds
         found = costs.noise_for(self.epsilon or 0.0, delta, rate, compositions) if self.noise is None else self.noise
@@ -72,7 +101,13 @@ class Said:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """In clips, for ``rounds`` rounds built for ``separation``. column: the largest column norm where the user knows it."""
+    """How far one user moves the answers of the banded matrix, in clips.
+
+    Attributes:
+        rounds: How many rounds the matrix is built for; 1 or more.
+        separation: How many rounds lie between two participations of a user (min_separation); 2 or more.
+        column: The largest column norm, where the user knows it.
+    """
 
     rounds: int
     separation: int
@@ -89,7 +124,7 @@ class Sensitivity:
         return math.ceil(self.rounds / self.separation)
 
     def once(self) -> float:
-        """One participation, at the worst round: the largest column norm."""
+        """For one participation, at the worst round: the largest column norm. Beyond ``EXACT`` rounds an upper bound."""
         if self.column is not None:
             return self.column
         if self.exact:
@@ -97,7 +132,7 @@ class Sensitivity:
         return math.sqrt(min(self._band, self.rounds))
 
     def apart(self, rounds: int) -> float:
-        """The first ``rounds`` rounds, a user's participations at least ``separation`` apart."""
+        """For participations at least ``separation`` rounds apart, in the first ``rounds`` rounds."""
         rounds = min(rounds, self.rounds)
         if self.exact:
             norms = np.square(_factor(self.rounds, self.separation)[:rounds, :rounds]).sum(axis=0)
@@ -110,7 +145,7 @@ class Sensitivity:
         return math.sqrt(min(rounds, times * self._band, times * self.once() ** 2))
 
     def always(self, rounds: int) -> float:
-        """The first ``rounds`` rounds, a user in every one."""
+        """For a user in every one of the first ``rounds`` rounds."""
         rounds = min(rounds, self.rounds)
         if self.exact:
             factor = _factor(self.rounds, self.separation)[:rounds, :rounds]
@@ -165,7 +200,16 @@ def _factor(rounds: int, separation: int) -> Array:
 
 
 def gaussian(document: Document, said: Said, order: str = ORDER) -> Reading:
-    """One Gaussian sum per iteration, whose accountant is ``said``."""
+    """One Gaussian sum in each iteration.
+
+    Args:
+        document: The file, which is asked for what is not said.
+        said: What the accountant says.
+        order: What happens in which order.
+
+    Returns:
+        Rows for zero-out and replace; one more for a real run whose noise is smaller than that of the accountant.
+    """
     rate, times, delta = said.at(document)
     std = said.std(rate, times, delta, document.louder)
     why = f"noise std = {std:.4g}·clip on the sum, Poisson-sampled at rate {rate:g}"
@@ -201,7 +245,18 @@ def laplace(document: Document, said: Said) -> Reading:
 
 
 def banded_mechanism(document: Document, said: Said, separation: int | None, sampler: str | None) -> Reading:
-    """Correlated noise. separation: the file's min_separation; sampler: how the file draws users, where it says so."""
+    """Correlated noise of the banded matrix.
+
+    Args:
+        document: The file.
+        said: What its accountant says.
+        separation: The file's min_separation; None where it does not say it.
+        sampler: How the file draws users; None where it does not say it.
+
+    Returns:
+        Rows for participations apart, for a user in every round, and for groups of users. A sampler that keeps no separation
+        puts the second first.
+    """
     rate, times, delta = said.at(document)
     gap, column = int(document.ask("min separation", separation)), None
     if said.rounds is not None and separation is not None and said.rounds > EXACT:
@@ -261,7 +316,14 @@ def _moved(sensitivity: Callable[[int], float], std: float, replaced: bool) -> C
 
 @dataclass(frozen=True)
 class Part:
-    """One of several mechanisms on the same cohort. kind: gaussian or laplace; noise: in its own clips."""
+    """One of several mechanisms on the same cohort.
+
+    Attributes:
+        kind: ``gaussian`` or ``laplace``.
+        noise: Standard deviation or scale, in its own clips; above 0.
+        rate: The sampling rate, in [0, 1].
+        rounds: How many rounds there are; 1 or more.
+    """
 
     kind: str
     noise: float
@@ -270,7 +332,17 @@ class Part:
 
 
 def joint_mechanism(document: Document, said: Said, parts: tuple[Part, ...], options: str) -> Reading:
-    """Several mechanisms at once. options: the name of the option that holds their noise."""
+    """Several mechanisms at once, on one draw of the cohort.
+
+    Args:
+        document: The file.
+        said: What their accountant claims.
+        parts: The mechanisms; at least one.
+        options: The option that holds their noises, a list.
+
+    Returns:
+        Rows for zero-out and replace, at the largest rate and number of rounds of the parts.
+    """
     said = replace(said, rate=max(p.rate for p in parts), rounds=max(p.rounds for p in parts))
     (rate, times, delta), louder, rows = said.at(document), document.louder, []
     for relation, replaced in RELATIONS:
@@ -290,7 +362,18 @@ def joint_mechanism(document: Document, said: Said, parts: tuple[Part, ...], opt
 
 
 def local_mechanism(document: Document, kind: str, epsilon: float, said: Said, louder: float) -> list[Row]:
-    """Rows of a mechanism that each user applies before sending: a user in every round, seen by the server."""
+    """A mechanism that each user applies before sending.
+
+    Args:
+        document: The file.
+        kind: ``gaussian`` or ``laplace``.
+        epsilon: The ε of one message; above 0.
+        said: What the file says of the run.
+        louder: The factor on the noise.
+
+    Returns:
+        Rows of a user who takes part in every round, seen by the server.
+    """
     (_, times, delta), rows = said.at(document, sampled=False), []
     for relation, replaced in RELATIONS:
         if kind == "laplace":

@@ -1,4 +1,4 @@
-"""The abstract interpreter's changes: what a program sets on its objects, and the options of its command line."""
+"""The abstract interpreter's state: what a program sets on its objects, the options of its command line, the files it reads."""
 
 import ast
 import math
@@ -42,8 +42,15 @@ PURE: Mapping[str, Plain] = {
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """A loop over something. times: how often the loops around it make it. steps: of optimizers in it. depth: how many branches
-    and loops it stands in."""
+    """A loop over something.
+
+    Attributes:
+        over: What it goes over.
+        times: How often the loops around it make it.
+        steps: Calls of optimizers inside it.
+        reached: False where it stands in a function that nothing calls.
+        depth: How many branches and loops it stands in.
+    """
 
     over: Value
     times: Value
@@ -52,7 +59,15 @@ class Pass:
     depth: int
 
     def steps_of(self, taken: Callable[[Value], bool]) -> Value:
-        """How often it steps with a taken optimizer each time; of branches that exclude each other, the one that steps more."""
+        """How often it steps each time.
+
+        Args:
+            taken: Which optimizers count.
+
+        Returns:
+            At least 1. Of branches that exclude each other, the one that steps more counts. Not decided where a loop inside
+            steps.
+        """
         mine = [step for step in self.steps if taken(step.owner)]
         if any(kind == "loop" for step in mine for kind, _ in step.stack[self.depth + 1 :]):
             return Unresolved("as often as a loop inside it runs")
@@ -65,8 +80,14 @@ class Pass:
 
 
 class Changes:
-    """given: answers to options of a command line. config: the run configuration of a Flower app, None where there is none.
-    root: the folder of the program. read: the text of one of its files."""
+    """The state of a program that is followed.
+
+    Args:
+        root: The folder of the program. Files outside of it are not read.
+        read: Gives the text of one of its files.
+        given: Answers to options of its command line, by normal name.
+        config: The run configuration of a Flower app; None where there is none.
+    """
 
     def __init__(
         self, root: Path, read: Callable[[Path], str], given: Mapping[str, Value], config: Mapping[str, Value] | None
@@ -106,7 +127,18 @@ class Changes:
         return any(kind == "loop" for kind, _ in self.stack[len(born) :])
 
     def weak(self, before: Value, value: Value, missing: bool, born: py.Stack, node: str | ast.AST) -> Value:
-        """What a place holds after an assignment that may not be made, or is made again and again."""
+        """What a place holds after an assignment that may not be made, or is made again and again.
+
+        Args:
+            before: What it held.
+            value: What is assigned.
+            missing: Whether it held nothing.
+            born: The branches and loops that the place was made in.
+            node: The place, for words.
+
+        Returns:
+            The value where the assignment is certain; else one of both, or what nobody knows in a loop.
+        """
         if self.stack == born or missing or same(before, value):
             return value
         if self.again and self.looped_since(born) and not isinstance(value, (Call, py.Part)):
@@ -114,9 +146,11 @@ class Changes:
         return either(before, value)
 
     def set_name(self, held: dict[str, Value], key: str, value: Value, born: py.Stack) -> None:
+        """A name or key set in a scope or table that was made under ``born``."""
         held[key] = self.weak(held.get(key), value, key not in held, born, key)
 
     def set_attribute(self, owner: Value, name: str, value: Value, node: ast.AST) -> None:
+        """An attribute set on all that ``owner`` may be. One of a library's module counts as exchanged (``replaced``)."""
         for each in candidates(plain(owner)):
             match each:
                 case py.Name(dotted="sys") if name == "argv":
@@ -154,7 +188,11 @@ class Changes:
         return py.Assumed(default, (f"{said} = {plain(default)!r}, its default (line {_line_of(node)})",))
 
     def loaded(self, source: Value) -> Value:
-        """The data of a YAML, JSON or TOML file of the program's folder, as ``open`` or ``Path`` names it."""
+        """The data of a YAML, JSON, TOML or HOCON file of the program's folder, as ``open`` or ``Path`` names it.
+
+        Returns:
+            The data as the program holds them; ``NotImplemented`` where there is no such file, or it cannot be read.
+        """
         inner = plain(source)
         for _ in range(4):
             if isinstance(inner, Call) and inner.name in ("open", "read", "read_text"):
@@ -172,6 +210,18 @@ class Changes:
     def parser(
         self, parser: py.Parser, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
     ) -> Value:
+        """What a call of a parser of the command line gives.
+
+        Args:
+            parser: The parser.
+            name: Its method.
+            args: Arguments by place.
+            keywords: Arguments by name.
+            node: The call.
+
+        Returns:
+            Parsed options for ``parse_args``; a parser for groups; None for what adds options.
+        """
         if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"):
             return parser
         defaults: dict[str, Value] = {}
@@ -199,7 +249,11 @@ class Changes:
         return None
 
     def argument(self, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> dict[str, Value]:
-        """An option of a parser, and its default."""
+        """An option of a parser (argparse or click) and its default.
+
+        Returns:
+            One name with its default; empty where the name is not known. An option that must be given is not decided.
+        """
         flags = [flag for a in args if isinstance(flag := plain(a), str)]
         long = [flag for flag in flags if flag.startswith("--")] or flags
         named = plain(keywords.get("dest")) or (long[0].lstrip("-").replace("-", "_") if long else None)

@@ -1,12 +1,16 @@
-"""What a Python program's expressions can be worth when nothing is run: plain values, and what stands for the rest.
+"""What a Python program's expressions can be worth when nothing is run, and what can be said of such values.
 
-Unresolved   nothing is known but the source text
-Choice       one of several values: branches that cannot be decided were joined
-Assumed      a value that holds unless somebody says otherwise on the command line, with the sentence that says so
-Name         something imported that is not part of the program, by its dotted name
-Call         the result of calling something that is not part of the program, or an object of one of its classes
-Part         one of several results of a call; Method: an attribute of any of these, about to be called
-Items, Table a list and a dictionary; Function, Class, Parser: what the program defines
+    Unresolved     nothing is known but the source text
+    Choice         one of several values: branches that cannot be decided were joined
+    Assumed        a value that holds unless somebody says otherwise from outside, with the sentence that says so
+    Name           something imported that is not part of the program, by its dotted name
+    Call           the result of calling something that is not part of the program, or an object of one of its classes
+    Part           one of several results of a call
+    Method         an attribute of any of these, about to be called
+    Items, Table   a list and a dictionary
+    Function, Class, Parser   what the program defines
+
+Numbers, texts, ``None``, true and false stand for themselves: they are *plain*.
 """
 
 from __future__ import annotations
@@ -28,8 +32,13 @@ Stack = tuple[tuple[str, str], ...]  # what a statement depends on: (branch | lo
 
 @dataclass(eq=False)
 class Unresolved:
-    """A value that the program does not decide. source: its expression. key: the option it is looked up by, where it is
-    a subscript or ``.get`` with a constant key. factors: of a product."""
+    """A value that the program does not decide.
+
+    Attributes:
+        source: Its expression, or words for it.
+        key: The option that it is looked up by, where it is a subscript or ``.get`` with a constant key.
+        factors: The factors, where it is a product.
+    """
 
     source: str | ast.AST
     key: str | None = None
@@ -37,27 +46,40 @@ class Unresolved:
 
     @property
     def text(self) -> str:
+        """Its expression as source text, or the words for it."""
         return self.source if isinstance(self.source, str) else ast.unparse(self.source)
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
+    """One of several values."""
+
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Assumed:
+    """A value that rests on assumptions, with a sentence for each."""
+
     value: Value
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Name:
+    """Something of a library, by its dotted name."""
+
     dotted: str
 
 
 class Items(list[Value]):
-    """A list; born: what it depended on when it was made. whole: False once something unknown may have been added."""
+    """A list.
+
+    Args:
+        values: Its elements.
+        born: The branches and loops that it was made in.
+        whole: False once something unknown may have been added.
+    """
 
     def __init__(self, values: Iterable[Value] = (), born: Stack = (), whole: bool = True) -> None:
         super().__init__(values)
@@ -65,7 +87,13 @@ class Items(list[Value]):
 
 
 class Table(dict[str, Value]):
-    """A dictionary with text keys, or a namespace. born, whole: as of ``Items``."""
+    """A dictionary with text keys, or a namespace.
+
+    Args:
+        values: What it holds.
+        born: The branches and loops that it was made in.
+        whole: False once something unknown may have been added.
+    """
 
     def __init__(self, values: Mapping[str, Value] | None = None, born: Stack = (), whole: bool = True) -> None:
         super().__init__(values or {})
@@ -74,6 +102,14 @@ class Table(dict[str, Value]):
 
 @dataclass(eq=False)
 class Class:
+    """A class of the program.
+
+    Attributes:
+        node: Its definition.
+        scope: The names of its body.
+        bases: What it inherits from.
+    """
+
     node: ast.ClassDef
     scope: Scope
     bases: tuple[Value, ...]
@@ -92,18 +128,33 @@ class Class:
         return self.scope.local[name] if name in self.scope.local else next(inherited, None)
 
     def methods(self) -> list[str]:
+        """The names of its methods, those of its own bases first."""
         inherited = [name for base in self.bases if isinstance(base, Class) for name in base.methods()]
         return [*inherited, *(n for n, v in self.scope.local.items() if isinstance(v, Function))]
 
 
 @dataclass(eq=False)
 class Call:
-    """``name(args, keyword=…)``; name is the last part of the called expression, dotted the whole.
+    """``name(args, keyword=…)``, and the object that it gives.
 
-    owner: what the method belongs to. own: the program's class, where an object of it is made. stack: the undecided branches
-    and loops it stands in. reached: False where it stands in a function that nothing calls. function: which one it stands in.
-    attributes: what the program sets on the result afterwards. decorates: the function, where the call is a decorator.
-    times: how often the loops around it make it.
+    Attributes:
+        name: The last part of the called expression.
+        dotted: The whole of it.
+        args: Arguments by place.
+        keywords: Arguments by name; ``**`` where some are not known.
+        line: Where it stands.
+        path: The file in which it stands.
+        owner: What the method belongs to; None for a function.
+        own: The program's class, where an object of it is made.
+        stack: The undecided branches and loops that it stands in.
+        reached: False where it stands in a function that nothing calls.
+        function: The function that it stands in.
+        attributes: What the program sets on the result afterwards.
+        set_at: Attribute → the line that sets it.
+        parts: Place → one of several results.
+        decorates: The function, where the call is a decorator.
+        born: The branches and loops that the result was made in.
+        times: How often the loops around it make it.
     """
 
     name: str
@@ -125,7 +176,15 @@ class Call:
     times: Value = 1
 
     def get(self, name: str, place: int | None = None) -> Value:
-        """The argument by keyword, or by place (that of ``catalogue.yaml`` where none is given); None where it is not given."""
+        """An argument.
+
+        Args:
+            name: Its keyword.
+            place: Its place; None for that of ``catalogue.yaml``.
+
+        Returns:
+            The value; None where it is not given.
+        """
         if name in self.keywords:
             return self.keywords[name]
         place = places(self.name).get(name) if place is None else place
@@ -137,6 +196,7 @@ class Call:
 
     @property
     def conditions(self) -> tuple[str, ...]:
+        """The undecided branches that it stands in, in words."""
         return tuple(words for kind, words in self.stack if kind == "branch")
 
     @property
@@ -147,6 +207,16 @@ class Call:
 
 @dataclass(eq=False)
 class Part:
+    """One of several results of a call.
+
+    Attributes:
+        call: The call.
+        index: Which result it is, from 0.
+        attributes: What the program sets on it afterwards.
+        set_at: Attribute → the line that sets it.
+        born: The branches and loops that it was made in.
+    """
+
     call: Call
     index: int
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -163,6 +233,8 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Method:
+    """An attribute of a value, as it stands before it is called."""
+
     owner: Value
     name: str
     node: ast.AST
@@ -170,7 +242,17 @@ class Method:
 
 @dataclass(eq=False)
 class Scope:
-    """Names of a module, class or function. holds: its function's name. parent: where names are looked up next."""
+    """The names of a module, a class or a function.
+
+    Attributes:
+        path: The file.
+        parent: Where names are looked up next; None for a module.
+        holds: The name of its function; ``class NAME`` for a class; empty for a module.
+        local: Name → value.
+        elsewhere: Names that ``global`` or ``nonlocal`` places in another scope.
+        returned: What its function returned so far.
+        born: The branches and loops that it was entered in.
+    """
 
     path: Path
     parent: Scope | None = None
@@ -181,7 +263,7 @@ class Scope:
     born: Stack = ()
 
     def home(self, name: str) -> Scope | None:
-        """The scope that a name is read from."""
+        """The scope that a name is read from; None where no scope has it. Names of a class are seen in its own body alone."""
         if name in self.elsewhere:
             return self.elsewhere[name] if name in self.elsewhere[name].local else None
         scope: Scope | None = self
@@ -198,11 +280,22 @@ class Scope:
 
     @property
     def module(self) -> Scope:
+        """The scope of the file."""
         return self if self.parent is None else self.parent.module
 
 
 @dataclass(eq=False)
 class Function:
+    """A function, a method or a lambda of the program.
+
+    Attributes:
+        node: Its definition.
+        scope: Where it was defined.
+        defaults: Parameter → default.
+        options: Parameter → what the program's command line gives (click).
+        first: Arguments that are given already: the object of a method, or those of ``partial``.
+    """
+
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scope: Scope
     defaults: Mapping[str, Value] = field(default_factory=dict)
@@ -221,6 +314,7 @@ class Function:
 
     @property
     def name(self) -> str:
+        """Its name; ``lambda`` for one without."""
         return "lambda" if isinstance(self.node, ast.Lambda) else self.node.name
 
 
@@ -248,7 +342,7 @@ def same(a: Value, b: Value) -> bool:
 
 
 def either(a: Value, b: Value) -> Value:
-    """One of both."""
+    """One of both: the value itself where they are the same, else a choice of at most eight candidates."""
     found: list[Value] = []
     for value in (*candidates(a), *candidates(b)):
         if not any(same(value, seen) for seen in found):
@@ -259,6 +353,7 @@ def either(a: Value, b: Value) -> Value:
 
 
 def candidates(value: Value) -> tuple[Value, ...]:
+    """What a value may be: the values of a choice, else the value alone."""
     return value.values if isinstance(value, Choice) else (value,)
 
 
@@ -277,6 +372,7 @@ def holds(value: Value, wanted: Value) -> bool:
 
 
 def is_plain(value: Value) -> bool:
+    """Whether a value is a number, a text, true, false or None."""
     return value is None or isinstance(value, (bool, int, float, str))
 
 
@@ -286,11 +382,12 @@ def plain(value: Value) -> Value:
 
 
 def assume(value: Value, said: tuple[str, ...]) -> Value:
-    """``value`` as far as it rests on assumptions; the value itself where there are none."""
+    """A value that rests on the sentences ``said``; the value itself where there are none."""
     return Assumed(value, said) if said else value
 
 
 def notes(value: Value) -> tuple[str, ...]:
+    """The assumptions that a value rests on, each once."""
     if isinstance(value, Assumed):
         return tuple(dict.fromkeys((*value.notes, *notes(value.value))))
     if isinstance(value, Choice):
@@ -299,7 +396,17 @@ def notes(value: Value) -> tuple[str, ...]:
 
 
 def lift(node: str | ast.AST, function: Callable[..., Value], *values: Value) -> Value:
-    """``function`` of plain values, for every combination of candidates; else unresolved."""
+    """What a function makes of values.
+
+    Args:
+        node: The expression, for a result that is not decided.
+        function: A function of plain values. Where it fails, the result is not decided.
+        *values: What it is applied to.
+
+    Returns:
+        The result for every combination of candidates, joined, with the assumptions of all values. It is not decided for more
+        than 64 combinations, and for an infinite number that came of finite ones.
+    """
     said = tuple(dict.fromkeys(n for v in values for n in notes(v)))
     combinations = list(itertools.islice(itertools.product(*(candidates(plain(v)) for v in values)), 65))
     results = [_lifted(node, function, [plain(v) for v in each]) for each in combinations]
@@ -336,7 +443,7 @@ def truth(value: Value) -> bool | None:
 
 
 def elements(value: Value) -> list[Value] | None:
-    """The elements of what is looped over, where all of them are known."""
+    """The elements of what is looped over; None where not all of them are known."""
     inner = plain(value)
     known = isinstance(inner, tuple) or (isinstance(inner, (Items, Table)) and inner.whole)
     return list(inner) if known and isinstance(inner, (tuple, Items, Table)) else None
