@@ -28,19 +28,30 @@ _ADDERS = {  # method of a recipe → the direction that its filter stands in
 
 @dataclass(frozen=True)
 class Filter:
+    """A filter, and its options."""
+
     name: str
     args: dict[str, Tree]
 
 
 @dataclass(frozen=True)
 class Chain:
+    """Filters that stand on the results of tasks, in their order. ``*`` among the tasks stands for all."""
+
     tasks: tuple[str, ...]
     filters: tuple[Filter, ...]
 
 
 @dataclass(frozen=True)
 class Site:
-    """What one site (or all of them alike) sends. tasks: of its executors. kind: of data that it sends, None where not said."""
+    """What one site, or all of them alike, sends.
+
+    Attributes:
+        name: The site, in words.
+        chains: Filters on what leaves it.
+        tasks: Tasks that its executors answer.
+        kind: ``WEIGHTS`` or ``WEIGHT_DIFF``, the kind of data that it sends; None where that is not said.
+    """
 
     name: str
     chains: tuple[Chain, ...]
@@ -50,13 +61,31 @@ class Site:
 
 @dataclass
 class Job:
+    """A job, as far as its files say.
+
+    Attributes:
+        sites: Who sends results.
+        rounds: How many rounds there are; None where that is not said.
+        aside: Filters that protect nothing that is sent, each with the reason.
+    """
+
     sites: list[Site] = field(default_factory=list)
     rounds: int | None = None
     aside: list[str] = field(default_factory=list)  # filters that protect nothing that is sent, and why
 
 
 def read(document: Document) -> Job:
-    """The job of a document; ``PricingError`` for what FLARE would refuse."""
+    """The job of a document.
+
+    Args:
+        document: A client's configuration, a site's ``privacy.json``, the folder of a job, or a Python file.
+
+    Returns:
+        The job.
+
+    Raises:
+        PricingError: FLARE would refuse it, or it leaves open which of several scopes is meant.
+    """
     if document.kind == "python":
         return _read_python(document)
     if "apps" in document.data and "meta" in document.data:

@@ -22,8 +22,15 @@ _STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server"
 
 @dataclass(frozen=True)
 class Chain:
-    """The mods that a reply of training passes. names: of mods that are not part of the app. whole: whether all are known.
-    order: names of mods, and mods of the app's own, the outermost first."""
+    """The mods that a reply of training passes.
+
+    Attributes:
+        what: Whose replies they are, in words.
+        mods: Mods that are objects, such as ``LocalDpMod(…)``, also inside mods of the app's own.
+        names: Names of mods that are not part of the app.
+        whole: Whether everything in the list is known.
+        order: Names of mods, and mods of the app's own, the outermost first.
+    """
 
     what: str
     mods: tuple[Call, ...]
@@ -37,7 +44,15 @@ class Chain:
         return Chain(inner.what, mods, self.names | inner.names, self.whole and inner.whole, order)
 
     def altered(self, document: Document, mod: str) -> str:
-        """Why what a mod makes of a reply may not be what is sent: a mod of the app's own gets it afterwards."""
+        """Why what a mod makes of a reply may not be what is sent.
+
+        Args:
+            document: The app, whose user is asked about each mod of the app's own that stands outside of it.
+            mod: The name of the mod.
+
+        Returns:
+            The reason; empty where there is none.
+        """
         for own in itertools.takewhile(lambda each: each != mod, self.order):
             if isinstance(own, Function):
                 asked = f"{own.name} stands outside of {mod} in the mods of {self.what}: does it leave what is sent as it is?"
@@ -48,8 +63,15 @@ class Chain:
 
 @dataclass(frozen=True)
 class App:
-    """document: with the app's program. strategies: what runs, each with its rounds, None where they are not said. chains: of
-    the client's functions for training; None where the client is not in these files. clients: nodes in all."""
+    """A Flower app, as far as it is followed.
+
+    Attributes:
+        document: The file, with the app's program.
+        strategies: What runs, each with its rounds; None where they are not said.
+        chains: One for each function of the client that trains. None where the client is not in these files.
+        clients: How many nodes there are; None where that is not known.
+        queries: Functions that answer a query of the server.
+    """
 
     document: Document
     strategies: tuple[tuple[Value, int | None], ...]
@@ -64,7 +86,7 @@ class App:
 
     @property
     def rounds(self) -> int | None:
-        """Of all strategies together, where nothing else sends messages."""
+        """Rounds of all strategies together; None where they are not known or something else sends messages, too."""
         found = [rounds for _, rounds in self.strategies] if not self.by_hand else []
         return sum(r for r in found if r is not None) if found and None not in found else None
 
@@ -75,7 +97,17 @@ class App:
 
 
 def assemble(document: Document) -> App:
-    """The app of a ``pyproject.toml`` or of one Python file. ``PricingError`` where a part that it names is not there."""
+    """The app of a ``pyproject.toml``, or of one Python file.
+
+    Args:
+        document: The file.
+
+    Returns:
+        The app, followed from its entry points.
+
+    Raises:
+        PricingError: A part that the file names is not there.
+    """
     if document.kind == "python":
         return _assembled(document, None, _simulated(document))
     flwr, answers = table(table(document.data.get("tool")).get("flwr")), document.answers

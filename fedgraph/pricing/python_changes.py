@@ -41,6 +41,13 @@ PURE: Mapping[str, Plain] = {
 
 
 @dataclass(frozen=True, eq=False)
+class View:
+    """The attributes of an object as a dictionary (``vars``, ``__dict__``)."""
+
+    owner: Value
+
+
+@dataclass(frozen=True, eq=False)
 class Pass:
     """A loop over something.
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_changes import PURE, Changes, Plain
+from fedgraph.pricing.python_changes import PURE, Changes, Plain, View
 from fedgraph.pricing.python_values import (
     Call,
     Function,
@@ -73,7 +73,7 @@ class Objects(Changes):
             case py.Scope(local=local):
                 return local.get(name, Unresolved(node))
             case inner if name == "__dict__":
-                return py.View(inner)
+                return View(inner)
             case Table() as held if name in held or name not in _HELD:
                 return held[name] if name in held else py.Method(held, name, node)
             case (Call() | py.Part()) as held if name in held.attributes:
@@ -224,7 +224,7 @@ class Objects(Changes):
             self.set_attribute(args[0], args[1] if isinstance(args[1], str) else "?", args[2], node)
             return None
         if dotted in ("vars", "locals", "globals"):
-            return py.View(first if args else scope.module if dotted == "globals" else scope)
+            return View(first if args else scope.module if dotted == "globals" else scope)
         if dotted == "exec" and args:
             return self.execute(first, node, scope)
         if dotted == "getattr" and len(args) >= 2 and isinstance(args[1], str):
@@ -256,7 +256,7 @@ class Objects(Changes):
         if name == "__setattr__" and len(args) == 2:
             self.set_attribute(owner, args[0] if isinstance(args[0], str) else "?", args[1], node)
             return None
-        if isinstance(owner, py.View) and name == "update":
+        if isinstance(owner, View) and name == "update":
             self.set_all(owner.owner, Table(keywords) if not args else plain(args[0]), node)
             return None
         if name == "get" and args and isinstance(key := plain(args[0]), str):

@@ -4,7 +4,7 @@ import ast
 import operator
 
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_changes import Pass
+from fedgraph.pricing.python_changes import Pass, View
 from fedgraph.pricing.python_expressions import Expressions
 from fedgraph.pricing.python_values import (
     Call,
@@ -130,7 +130,7 @@ class Statements(Expressions):
             case ast.Subscript(value=owner, slice=index):
                 held, key = plain(self.value(owner, scope)), plain(self.value(index, scope))
                 for each in candidates(held):
-                    if isinstance(each, py.View):
+                    if isinstance(each, View):
                         self.set_attribute(each.owner, key if isinstance(key, str) else "?", value, target)
                     elif isinstance(each, py.Name) and each.dotted.endswith("environ") and isinstance(key, str):
                         self.set_name(self.environment, key, value, ())

@@ -225,13 +225,6 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """The attributes of an object as a dictionary (``vars``, ``__dict__``)."""
-
-    owner: Value
-
-
-@dataclass(frozen=True, eq=False)
 class Method:
     """An attribute of a value, as it stands before it is called."""
 
@@ -409,10 +402,9 @@ def lift(node: str | ast.AST, function: Callable[..., Value], *values: Value) ->
     """
     said = tuple(dict.fromkeys(n for v in values for n in notes(v)))
     combinations = list(itertools.islice(itertools.product(*(candidates(plain(v)) for v in values)), 65))
-    results = [_lifted(node, function, [plain(v) for v in each]) for each in combinations]
     if len(combinations) > 64:
         return Unresolved(node)
-    found = functools.reduce(either, results)
+    found = functools.reduce(either, (_lifted(node, function, [plain(v) for v in each]) for each in combinations))
     return found if isinstance(found, Unresolved) else assume(found, said)
 
 

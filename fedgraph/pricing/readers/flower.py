@@ -22,7 +22,17 @@ ADAPTIVE = ("DifferentialPrivacyServerSideAdaptiveClipping", "DifferentialPrivac
 
 
 def read(document: Document) -> Reading:
-    """What of Flower's mechanisms takes part in training; several at once are refused."""
+    """What of Flower's mechanisms takes part in training.
+
+    Args:
+        document: An app's ``pyproject.toml``, or one of its Python files.
+
+    Returns:
+        Rows of ``LocalDpMod``, of a strategy with noise, or of Opacus inside the clients; else ∞.
+
+    Raises:
+        PricingError: Several mechanisms take part, or one of a version before flwr 1.8.
+    """
     app = assemble(document)
     if legacy := app.document.made(*LEGACY):
         old = legacy[0]

@@ -20,7 +20,14 @@ CLEAR = "no noise is added, so no setting of this filter changes it; use DP-SGD 
 
 @dataclass(frozen=True)
 class Svt:
-    """One SVT filter: what a pass over so many parameters costs, and its options."""
+    """One SVT filter.
+
+    Attributes:
+        epsilon: Its option epsilon.
+        per_round: How many parameters there are → what a pass over them costs.
+        words: What it does.
+        settings: Its options of noise.
+    """
 
     epsilon: float
     per_round: Callable[[float], float]
@@ -29,7 +36,17 @@ class Svt:
 
 
 def read(document: Document) -> Reading:
-    """The dearest site. ``GaussianPrivacy``: a filter of that name is not in the versions that are known."""
+    """The dearest site of a job.
+
+    Args:
+        document: A configuration, the folder of a job, or a Python file that builds one.
+
+    Returns:
+        One row of a client; ∞ where a result leaves some site without noise.
+
+    Raises:
+        PricingError: ``GaussianPrivacy`` is used, which no version that is known here has; or FLARE would refuse the job.
+    """
     job = flare_job.read(document)
     everything = [f.name for site in job.sites for chain in site.chains for f in chain.filters]
     others = tuple(dict.fromkeys((*(_other(name) for name in everything if name not in KNOWN), *job.aside)))

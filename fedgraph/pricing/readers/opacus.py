@@ -33,8 +33,16 @@ LEAST = "least noise_multiplier"
 
 @dataclass(frozen=True)
 class Run:
-    """How what ``call`` makes private is trained. visits: of one example in one step, by several processes. seen: the loops
-    that train. spread: the noise on the count of unclipped examples, None where there is none."""
+    """How what a call makes private is trained.
+
+    Attributes:
+        call: ``make_private`` or ``make_private_with_epsilon``.
+        poisson: Whether batches are drawn by coins.
+        visits: How often one step visits one example, by several processes; 1 or more.
+        seen: The loops that train.
+        spread: The noise on the count of unclipped examples; None where that count is not released.
+        unprotected: What is not covered.
+    """
 
     call: Call
     poisson: bool
@@ -45,7 +53,18 @@ class Run:
 
 
 def read(document: Document) -> Reading:
-    """Every ``make_private…`` that is reached; several are models of their own, on the same data."""
+    """Every ``make_private…`` that is reached.
+
+    Args:
+        document: The program.
+
+    Returns:
+        The training. Several are models of their own on the same data, whose costs add up. ∞ where something trains without the
+        noise.
+
+    Raises:
+        PricingError: It is of Opacus before 1.0, or numbers that a price needs are missing.
+    """
     if (old := document.made("PrivacyEngine")) and any(c.name == "attach" for c in document.calls):
         message = "PrivacyEngine(model, …).attach(optimizer) is of opacus before 1.0; read here are opacus 1.0–1.6"
         raise document.error_at(old[0], message)
