@@ -17,9 +17,7 @@ from fedgraph.pricing.python_values import Call, Items, Name, Value, candidates,
 from fedgraph.pricing.questions import text
 
 KNOWN = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
-METRICS = ("validate", "evaluate", "cross_site_validation")
 KINDS = {"FULL": "WEIGHTS", "DIFF": "WEIGHT_DIFF"}
-FILES = ("config_fed_client", "config_fed_server")
 _ADDERS = {  # method of a recipe → the direction that its filter stands in
     "add_client_output_filter": "out", "add_client_input_filter": "in",
     "add_server_output_filter": "server", "add_server_input_filter": "server",
@@ -93,7 +91,7 @@ def read(document: Document) -> Job:
     job = Job(rounds=_rounds(document, document.data))
     if "scopes" in document.data:
         _scopes(document, job)
-    elif document.path.stem == FILES[1] or ("workflows" in document.data and "executors" not in document.data):
+    elif document.path.stem == "config_fed_server" or ("workflows" in document.data and "executors" not in document.data):
         job.aside += _of_the_server(document, document.data)
         job.sites.append(Site("the clients", ()))
     else:
@@ -149,10 +147,9 @@ def _executors(document: Document, data: dict[str, Tree]) -> tuple[tuple[str, ..
 
 def _scopes(document: Document, job: Job) -> None:
     """The scope that the job runs in: the default one; of several without a default, it is asked."""
-    scopes = [table(s) for s in _listed(document, document.data.get("scopes"), "scopes")]
     default = document.data.get("default_scope")
     found = []
-    for scope in scopes:
+    for scope in map(table, _listed(document, document.data.get("scopes"), "scopes")):
         name, filters = str(scope.get("name")), []
         listed = _listed(document, scope.get("task_result_filters"), "scopes")
         for entry, used in zip(listed, _entries(document, listed), strict=True):

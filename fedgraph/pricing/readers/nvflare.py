@@ -11,9 +11,10 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, flare_job
 from fedgraph.pricing.base import SERVER, Published, Reading, Row, Setting, in_clear
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.flare_job import KNOWN, METRICS, Filter, Site
+from fedgraph.pricing.flare_job import KNOWN, Filter, Site
 from fedgraph.pricing.options import Options
 
+_METRICS = ("validate", "evaluate", "cross_site_validation")  # tasks whose results are numbers, no model
 BUDGETS = ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
 CLEAR = "no noise is added, so no setting of this filter changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
 
@@ -93,8 +94,8 @@ def _other(name: str) -> str:
 def _site(document: Document, site: Site) -> list[Svt] | str:
     """The SVT filters of each task whose result is a model, or why one of them is in clear."""
     covered = [t for chain in site.chains for t in chain.tasks]
-    models = [t for t in site.tasks if t not in METRICS and t != "*"]
-    needed = list(dict.fromkeys([*(models or ["train"]), *(t for t in covered if t != "*" and t not in METRICS)]))
+    models = [t for t in site.tasks if t not in _METRICS and t != "*"]
+    needed = list(dict.fromkeys([*(models or ["train"]), *(t for t in covered if t != "*" and t not in _METRICS)]))
     found = []
     for task in needed:
         clear = f"no privacy filter stands on the result of the task {task!r}"
