@@ -1,5 +1,11 @@
 """``fedgraph price FILE``: what the privacy of an existing configuration is worth.
 
+    fedgraph price pyproject.toml
+    fedgraph price train.py --given "sampling rate=0.01" --fix 8
+    fedgraph price --command "python train.py gap-edp --epsilon 1" --json
+
+The files are read as data; nothing in them is run.
+
 Exit status: 0; with ``--at-most EPSILON`` 1 where a total lies above it, and 2 where a missing fact leaves a total open. 2 with
 one line on stderr where a file or an option is wrong.
 """
@@ -33,6 +39,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Prints the quotes and writes the pages that were asked for.
+
+    Raises:
+        PricingError: A file or an option is wrong, or an output would replace what is no page of an earlier run.
+    """
     from fedgraph.errors import PricingError
 
     try:
