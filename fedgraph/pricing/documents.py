@@ -22,7 +22,7 @@ from fedgraph.documents.lines import small_text_file as ordinary_text
 from fedgraph.errors import PricingError, ScenarioError
 from fedgraph.pricing import formats
 from fedgraph.pricing.catalogue import entries, places
-from fedgraph.pricing.formats import Tree, table
+from fedgraph.pricing.formats import Tree
 from fedgraph.pricing.python_program import Program
 from fedgraph.pricing.python_values import Call, Part, Table, Value, plain
 from fedgraph.pricing.questions import ASKED, Answers, text
@@ -349,19 +349,20 @@ def text_of(path: Path) -> str:
 
 def _job(folder: Path) -> Document | None:
     """The folder of a FLARE job: its ``meta.json`` and the configurations of its apps; None where it is none."""
-    found = [p for end in ("json", "conf", "yml", "yaml") for p in sorted(folder.glob(f"*/config/config_fed_*.{end}"))]
-    found = found or [p for end in ("json", "conf", "yml", "yaml") for p in sorted(folder.glob(f"config/config_fed_*.{end}"))]
+    found: list[Path] = []
+    for above in ("*/", ""):
+        ends = ("json", "conf", "yml", "yaml")
+        found = found or [p for end in ends for p in sorted(folder.glob(f"{above}config/config_fed_*.{end}"))]
     if not found:
         return None
     if len(found) > 100:
         raise PricingError(f"{folder}: a job of {len(found)} configurations; at most 100 are read")
-    apps: dict[str, Tree] = {}
+    apps: dict[str, dict[str, Tree]] = {}
     for path in found:
-        held = table(apps.setdefault(path.parents[1].name if path.parents[1] != folder else "app", {}))
-        held[path.stem] = dict(read(path).data)
-        apps[path.parents[1].name if path.parents[1] != folder else "app"] = held
+        app = path.parents[1]
+        apps.setdefault(app.name if app != folder else "app", {})[path.stem] = dict(read(path).data)
     meta = next((read(folder / name).data for name in ("meta.json", "meta.conf") if (folder / name).is_file()), {})
-    return Document(folder, "json", {"meta": dict(meta), "apps": apps})
+    return Document(folder, "json", {"meta": dict(meta), "apps": dict(apps)})
 
 
 def from_text(path: Path, text: str) -> Document:

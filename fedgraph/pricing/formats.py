@@ -163,8 +163,6 @@ class _Hocon:
 
     def table(self, closing: tuple[str, str], depth: int) -> dict[str, Tree]:
         out: dict[str, Tree] = {}
-        if depth > DEEPEST:
-            raise self.error(f"nested deeper than {DEEPEST}")
         while (token := self.take()) != closing:
             if token == ("mark", ",") and out:
                 continue
@@ -194,6 +192,8 @@ class _Hocon:
 
     def value(self, depth: int) -> Tree:
         kind, word = self.take()
+        if depth > DEEPEST and word in ("{", "["):
+            raise self.error(f"nested deeper than {DEEPEST}")
         if (kind, word) == ("mark", "{"):
             return self.table(("mark", "}"), depth)
         if (kind, word) == ("mark", "["):
@@ -210,8 +210,6 @@ class _Hocon:
 
     def items(self, depth: int) -> list[Tree]:
         out: list[Tree] = []
-        if depth > DEEPEST:
-            raise self.error(f"nested deeper than {DEEPEST}")
         while self.peek() != ("mark", "]"):
             if self.peek() == ("mark", ","):
                 self.at += 1

@@ -14,22 +14,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.formats import normal
-from fedgraph.pricing.python_values import (
-    Call,
-    Function,
-    Items,
-    Table,
-    Unresolved,
-    Value,
-    candidates,
-    either,
-    elements,
-    is_plain,
-    lift,
-    plain,
-    same,
-    truth,
-)
+from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value, elements, lift, plain, same, truth
 
 Plain: TypeAlias = Callable[..., Value]
 _ROOTS: Mapping[str, Plain] = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp, "ceil": math.ceil, "floor": math.floor}
@@ -150,7 +135,7 @@ class Changes:
             return value
         if self.again and self.looped_since(born) and not isinstance(value, (Call, py.Part)):
             return Unresolved(f"{node if isinstance(node, str) else ast.unparse(node)}, which changes in a loop")
-        return either(before, value)
+        return py.either(before, value)
 
     def set_name(self, held: dict[str, Value], key: str, value: Value, born: py.Stack) -> None:
         """A name or key set in a scope or table that was made under ``born``."""
@@ -158,7 +143,7 @@ class Changes:
 
     def set_attribute(self, owner: Value, name: str, value: Value, node: ast.AST) -> None:
         """An attribute set on all that ``owner`` may be. One of a library's module counts as exchanged (``replaced``)."""
-        for each in candidates(plain(owner)):
+        for each in py.candidates(plain(owner)):
             match each:
                 case py.Name(dotted="sys") if name == "argv":
                     self.argv = True
@@ -172,7 +157,7 @@ class Changes:
                     before = each.attributes.get(name, Unresolved(f"{name} before line {_line_of(node)}"))
                     each.attributes[name] = self.weak(before, value, False, each.born, name)
                     each.set_at[name] = _line_of(node)
-                case py.Name(dotted=dotted) if not is_plain(plain(value)):
+                case py.Name(dotted=dotted) if not py.is_plain(plain(value)):
                     self.replaced.setdefault(f"{dotted}.{name}", _line_of(node))
                 case py.Scope():
                     self.set_name(each.local, name, value, each.born)

@@ -8,22 +8,7 @@ from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_changes import Plain
 from fedgraph.pricing.python_objects import Objects
-from fedgraph.pricing.python_values import (
-    Function,
-    Items,
-    Scope,
-    Table,
-    Unresolved,
-    Value,
-    assume,
-    either,
-    elements,
-    is_plain,
-    lift,
-    notes,
-    plain,
-    truth,
-)
+from fedgraph.pricing.python_values import Function, Items, Scope, Table, Unresolved, Value, elements, lift, notes, plain, truth
 
 MOST_STEPS = 400_000
 
@@ -66,7 +51,7 @@ class Expressions(Objects):
         self.step(node, scope)
         match node:
             case ast.Constant(value=held):
-                return held if is_plain(held) else Unresolved(node)
+                return held if py.is_plain(held) else Unresolved(node)
             case ast.Name(id="__name__"):
                 return "__main__"
             case ast.Name(id=name):
@@ -83,7 +68,7 @@ class Expressions(Objects):
             case ast.UnaryOp(op=ast.Not(), operand=part):
                 inner = self.value(part, scope)
                 decided, said = truth(inner), notes(inner)
-                return Unresolved(node) if decided is None else assume(not decided, said)
+                return Unresolved(node) if decided is None else py.assume(not decided, said)
             case ast.UnaryOp(op=sign, operand=part):
                 return lift(node, _OPERATORS[type(sign)], self.value(part, scope))
             case ast.BinOp():
@@ -172,7 +157,7 @@ class Expressions(Objects):
                 for rest in node.values[index + 1 :]:
                     self.value(rest, scope)
                 return Unresolved(node)
-        return assume(plain(found), said) if said else found
+        return py.assume(plain(found), said) if said else found
 
     def _compare(self, node: ast.Compare, scope: Scope) -> Value:
         left, right = self.value(node.left, scope), self.value(node.comparators[0], scope)
@@ -186,7 +171,7 @@ class Expressions(Objects):
         if kind in (ast.In, ast.NotIn):
             inner = plain(right)
             known = elements(inner) if isinstance(inner, (Items, Table)) else None
-            if known is None or not all(is_plain(plain(v)) for v in (left, *known)):
+            if known is None or not all(py.is_plain(plain(v)) for v in (left, *known)):
                 return Unresolved(node)
             inside = any(plain(left) == plain(v) for v in known)
             return lift(node, lambda v: inside == (kind is ast.In), left)
@@ -197,9 +182,9 @@ class Expressions(Objects):
         decided = truth(test)
         if decided is not None:
             found = self.value(node.body if decided else node.orelse, scope)
-            return assume(found, notes(test)) if is_plain(plain(found)) else found
+            return py.assume(found, notes(test)) if py.is_plain(plain(found)) else found
         with self.under("branch", f"`{ast.unparse(node.test)}` (line {node.lineno})"):
-            return either(self.value(node.body, scope), self.value(node.orelse, scope))
+            return py.either(self.value(node.body, scope), self.value(node.orelse, scope))
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
         first, inner = node.generators[0], Scope(scope.path, scope, scope.holds)

@@ -7,21 +7,7 @@ from collections.abc import Callable, Mapping
 
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_changes import PURE, Changes, Plain, View
-from fedgraph.pricing.python_values import (
-    Call,
-    Function,
-    Items,
-    Table,
-    Unresolved,
-    Value,
-    candidates,
-    either,
-    elements,
-    lift,
-    notes,
-    plain,
-    same,
-)
+from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value, either, elements, lift, plain, same
 
 _LOOKS = ("print", "repr", "type", "id", "isinstance", "hasattr", "callable", "logging.info", "logger.info", "log")
 _TEXT: Mapping[str, Plain] = {"lower": str.lower, "upper": str.upper, "strip": str.strip}
@@ -173,7 +159,7 @@ class Objects(Changes):
 
     def escape(self, value: Value) -> None:
         """Somebody else gets it: a function may be called from outside."""
-        for each in candidates(plain(value)):
+        for each in py.candidates(plain(value)):
             if isinstance(each, Function):
                 self.waiting.append(each)
             for inner in each if isinstance(each, Items) else ():
@@ -240,7 +226,7 @@ class Objects(Changes):
         whole = [e for a in args if isinstance(e := plain(a), int)]
         if not 1 <= len(whole) <= 3 or len(whole) != len(args) or whole[2:] == [0]:
             return None
-        length, said = len(range(*whole)), tuple(dict.fromkeys(n for a in args for n in notes(a)))
+        length, said = len(range(*whole)), tuple(dict.fromkeys(n for a in args for n in py.notes(a)))
         self.lengths.append(py.assume(length, said))
         return tuple(py.assume(i, said) for i in range(*whole)) if length <= 16 else None
 

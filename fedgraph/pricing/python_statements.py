@@ -6,24 +6,7 @@ import operator
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_changes import Pass, View
 from fedgraph.pricing.python_expressions import Expressions
-from fedgraph.pricing.python_values import (
-    Call,
-    Function,
-    Items,
-    Scope,
-    Table,
-    Unresolved,
-    Value,
-    candidates,
-    either,
-    elements,
-    is_plain,
-    lift,
-    notes,
-    plain,
-    same,
-    truth,
-)
+from fedgraph.pricing.python_values import Function, Scope, Table, Unresolved, Value, either, elements, is_plain, plain, truth
 
 NEXT, LEFT, MAYBE, ABORTED = "next", "left", "maybe left", "aborted"
 STEPS = ("step", "apply_gradients", "minimize", "train_on_batch")
@@ -129,7 +112,7 @@ class Statements(Expressions):
                 self.set_attribute(self.value(owner, scope), name, value, target)
             case ast.Subscript(value=owner, slice=index):
                 held, key = plain(self.value(owner, scope)), plain(self.value(index, scope))
-                for each in candidates(held):
+                for each in py.candidates(held):
                     if isinstance(each, View):
                         self.set_attribute(each.owner, key if isinstance(key, str) else "?", value, target)
                     elif isinstance(each, py.Name) and each.dotted.endswith("environ") and isinstance(key, str):
@@ -139,7 +122,7 @@ class Statements(Expressions):
                     elif isinstance(each, Table):
                         each.whole = False
                         each.update({k: Unresolved(target, k) for k in each})
-                    elif isinstance(each, Items):
+                    elif isinstance(each, py.Items):
                         each[:] = [either(v, value) for v in each]
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 self._unpack(parts, plain(value), scope)
@@ -151,7 +134,7 @@ class Statements(Expressions):
         for index, target in enumerate(targets):
             if known is not None and len(known) == len(targets):
                 self.assign(target, known[index], scope)
-            elif isinstance(value, Call) and value.own is None:
+            elif isinstance(value, py.Call) and value.own is None:
                 self.assign(target, value.parts.setdefault(index, py.Part(value, index, born=value.born)), scope)
             else:
                 self.assign(target, Unresolved(target), scope)
@@ -160,7 +143,7 @@ class Statements(Expressions):
         function = Function(node, scope, self.defaults(node.args, scope))
         options: dict[str, Value] = {}
         around = [self.value(d, scope) for d in node.decorator_list]
-        decorators = [made for made in around if isinstance(made, Call)]
+        decorators = [made for made in around if isinstance(made, py.Call)]
         for made in decorators:
             made.decorates = function
             if made.name == "option":
@@ -188,7 +171,7 @@ class Statements(Expressions):
         test = self.value(node.test, scope)
         decided = truth(test)
         if decided is not None:
-            self.skipped |= dict.fromkeys(notes(test))
+            self.skipped |= dict.fromkeys(py.notes(test))
             return self.block(node.body if decided else node.orelse, scope)
         words = f"`{ast.unparse(node.test)}` (line {node.lineno})"
         return self.branches([(words, node.body), (f"not {words}", node.orelse)], scope)
@@ -285,11 +268,11 @@ class Statements(Expressions):
         before, count, passes = dict(scope.local), len(self.calls), len(self.iterated)
         again, times, words = self.again, self.times, f"the loop at line {node.lineno}"
         often = Unresolved(f"as often as {words} runs") if length is None else length
-        self.times = lift(node, operator.mul, times, often)
+        self.times = py.lift(node, operator.mul, times, often)
         with self.under("loop", words):
             self.block(node.body, scope)
             for name, value in scope.local.items():
-                if name in before and not same(before[name], value):
+                if name in before and not py.same(before[name], value):
                     scope.local[name] = Unresolved(f"{name}, which changes in {words}")
             del self.calls[count:], self.iterated[passes:]
             self.again = True

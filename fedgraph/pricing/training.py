@@ -109,6 +109,28 @@ def reading(document: Document, t: Training) -> Reading:
     )  # fmt: skip
 
 
+def counted_clips(document: Document, call: Call, multiplier: float, spread: float, option: str, who: str) -> float:
+    """How many clips one unit moves a sum by that is released with a noisy count of the contributions that were clipped.
+
+    Args:
+        document: The file.
+        call: What clips adaptively.
+        multiplier: The noise multiplier of sum and count together; 0 or more.
+        spread: The standard deviation of the noise on the count; above 0.
+        option: The option that holds ``spread``.
+        who: The system, which refuses a count with less noise than that.
+
+    Returns:
+        √(1 + ¾·(multiplier/spread)²): the bit of a unit moves the count by 1, where the multiplier takes ½ for granted.
+
+    Raises:
+        PricingError: The multiplier is at least 2·spread.
+    """
+    if multiplier >= 2 * spread:
+        raise document.error_at(call, f"noise_multiplier {multiplier:.4g} ≥ 2·{option} {2 * spread:g}: {who} refuses it")
+    return math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
+
+
 def calibrated_noise(
     document: Document, claim: Published, words: str, option: str, order: tuple[str, ...] = (),
     unprotected: tuple[str, ...] = (), people: float | None = None,

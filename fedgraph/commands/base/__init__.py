@@ -151,10 +151,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return guarded(act)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 def require_free(path: Path, replace: bool = False) -> None:
     """Refuses to replace what is there.
 

@@ -224,12 +224,9 @@ def _later(document: Document, call: Call, first: float) -> tuple[float, tuple[s
 
 def _ratio(document: Document, run: Run, multiplier: float) -> float:
     """By how much the count of unclipped examples, and visits by several processes, raise 1/noise."""
-    if (spread := run.spread) is None:
+    if run.spread is None:
         return run.visits
-    if multiplier >= 2 * spread:
-        message = f"noise_multiplier {multiplier:.4g} ≥ 2·unclipped_num_std {2 * spread:g}: Opacus refuses it"
-        raise document.error(message, line=run.call.line)
-    return run.visits * math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
+    return run.visits * training.counted_clips(document, run.call, multiplier, run.spread, "unclipped_num_std", "Opacus")
 
 
 def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> Reading:

@@ -5,7 +5,6 @@ noise std = noise_multiplier·l2_norm_clip on the sum of microbatches; with num_
 mean of several examples, and replacing costs 2·clip. TFP's statement gives both the shuffled and the Poisson price.
 """
 
-import math
 import operator
 import re
 from dataclasses import dataclass, replace
@@ -236,10 +235,7 @@ def read_federated(document: Document) -> Reading:
     if call.name != "gaussian_fixed":
         # A zeroed client's bit may go from "clipped" to "not clipped": Δ = 1 where add/remove has ½ after centring.
         spread = document.number(call, "clipped_count_stddev") or 0.05 * cohort
-        if multiplier >= 2 * spread:
-            message = f"noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * spread:g}: TFF refuses it"
-            raise document.error_at(call, message)
-        ratio = math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
+        ratio = training.counted_clips(document, call, multiplier, spread, "clipped_count_stddev", "TFF")
         order = ("Adaptive clipping: the count of clipped updates is released with noise too, its bit counted with Δ = 1.",)
     zeroing = call.name == "dp_aggregator" and plain(call.get("zeroing")) is not False
     told = ("zeroing (on by default) adapts a threshold to clients' norms; what that reveals is not priced",) if zeroing else ()
