@@ -233,7 +233,7 @@ class Document:
             bound = f"≥ {least:g}" if least is not None else f"> {above:g}" if above is not None else ""
             bound = f"in ({above or 0:g}, {below:g})" if below < math.inf else bound
             message = f"{call.name} needs {name} as a number {bound}, found {text(call.held(name))}; write it out"
-            raise self.error(f"{message}, or answer --given {name}=…", line=call.line, path=call.path)
+            raise self.error_at(call, f"{message}, or answer --given {name}=…")
         return value
 
     def exchanged(self) -> str:

@@ -17,6 +17,7 @@ from fedgraph.pricing.formats import Tree, table
 from fedgraph.pricing.python_values import Call, Function, Items, Name, Value, is_plain, plain
 from fedgraph.pricing.questions import text
 
+_COMPONENTS = ("tool", "flwr", "app", "components")
 _STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server", "start_simulation")
 
 
@@ -112,12 +113,12 @@ def assemble(document: Document) -> App:
         return _assembled(document, None, _simulated(document))
     flwr, answers = table(table(document.data.get("tool")).get("flwr")), document.answers
     app = table(flwr.get("app"))
-    components, at = table(app.get("components")), ("tool", "flwr", "app", "components")
+    components = table(app.get("components"))
     files: dict[str, tuple[Path, str]] = {}
     for role in ("serverapp", "clientapp"):
         reference = components.get(role)
         if not isinstance(reference, str):
-            raise document.error(f"missing [tool.flwr.app.components] {role}", *at)
+            raise document.error(f"missing [tool.flwr.app.components] {role}", *_COMPONENTS)
         files[role] = (_python_file(document, role, reference), reference.partition(":")[2] or "app")
     (server, _), (client, name) = files["serverapp"], files["clientapp"]
     config = {key: value if is_plain(value) else None for key, value in _flat(app.get("config")).items()}
@@ -131,7 +132,7 @@ def assemble(document: Document) -> App:
     program = document.follow(server, documents.text_of(server), known, document.path.parent, (client,))
     found = program.modules[client.resolve()].local.get(name) if client.resolve() in program.modules else None
     if found is None:
-        raise document.error(f"clientapp: {client.name} has no {name!r}", *at, "clientapp")
+        raise document.error(f"clientapp: {client.name} has no {name!r}", *_COMPONENTS, "clientapp")
     return _assembled(replace(document, followed=program), found, _nodes(document, flwr))
 
 
@@ -139,15 +140,13 @@ def _python_file(document: Document, role: str, reference: str) -> Path:
     module = reference.partition(":")[0]
     parts = module.split(".")
     if not all(part.isidentifier() for part in parts):
-        raise document.error(f"{role} = {reference!r} is not package.module:name", "tool", "flwr", "app", "components", role)
+        raise document.error(f"{role} = {reference!r} is not package.module:name", *_COMPONENTS, role)
     root = document.path.parent
     for base in (root, root / "src"):
         for path in (base.joinpath(*parts).with_suffix(".py"), base.joinpath(*parts, "__init__.py")):
             if path.is_file():
                 return path
-    raise document.error(
-        f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", "tool", "flwr", "app", "components", role
-    )
+    raise document.error(f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", *_COMPONENTS, role)
 
 
 def _nodes(document: Document, flwr: dict[str, Tree]) -> int | None:

@@ -15,9 +15,9 @@ does); the exact Gaussian price lies below it.
 import math
 from dataclasses import dataclass
 
-from fedgraph.errors import PricingError
 from fedgraph.pricing.base import Published
 from fedgraph.pricing.catalogue import places
+from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flower_app import App
 from fedgraph.pricing.python_values import Call, Choice, Items, Name, Value, plain
 from fedgraph.pricing.questions import Answers, text
@@ -26,7 +26,7 @@ HEAVIEST = "weight of the heaviest client, in equal shares"
 EARLIER = {"fraction_fit": "fraction_train", "min_fit_clients": "min_train_nodes"}  # names of apps before 1.21
 _AVERAGES = ("FedAvg", "FedProx")
 _AGGREGATES = {"aggregate_train", "aggregate_fit", "aggregate", "start", "__call__"}
-ORDERS = (*(1 + x / 10 for x in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
+ORDERS: tuple[float, ...] = (*(1 + x / 10 for x in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
 RELATIONS = {"poisson": "add-or-remove-one", "without-replacement": "replace-one", "no-amplification": "add-or-remove-one"}
 
 
@@ -243,27 +243,23 @@ def strategy_accountant(app: App, call: Call, multiplier: float, sampled: float,
     made = plain(call.held("accountant"))
     if made is None:
         return None
-    where, document = f"{call.path}:{call.line}", app.document
+    document = app.document
     if not isinstance(made, Call) or made.name != "RdpAccountant":
-        raise PricingError(f"{where}: accountant is {text(made)}; allowed: RdpAccountant(PrivacyConfig(…))")
+        raise document.error_at(call, f"accountant is {text(made)}; allowed: RdpAccountant(PrivacyConfig(…))")
     config = plain(made.get("config"))
     if not isinstance(config, Call) or config.name != "PrivacyConfig":
-        raise PricingError(f"{where}: RdpAccountant gets {text(config)}; allowed: PrivacyConfig(…)")
+        raise document.error_at(call, f"RdpAccountant gets {text(config)}; allowed: PrivacyConfig(…)")
     delta = document.need(config, "target_delta", above=0.0, below=1.0)
     people = document.need(config, "population_size", least=sampled)
-    relation, method = _word(config, "neighboring_relation"), _word(config, "sampling_method")
+    relation, method = (_word(document, config, name) for name in ("neighboring_relation", "sampling_method"))
     averages = inner.gain == 1 and inner.name in ("FedAvg", "FedProx")
     if method != "no-amplification" or relation != RELATIONS[method] or multiplier <= 0 or not averages:
-        raise PricingError(
-            f"{where}: Flower refuses an accountant here; it needs no-amplification with add-or-remove-one (found {method}, "
-            f"{relation}), noise and FedAvg"
-        )
-    listed = plain(made.get("orders"))
-    orders = (
-        tuple(float(o) for o in map(plain, listed) if isinstance(o, (int, float)))
-        if isinstance(listed, (Items, tuple))
-        else ORDERS
-    )
+        needs = "no-amplification with add-or-remove-one"
+        message = f"Flower refuses an accountant here; it needs {needs} (found {method}, {relation}), noise and FedAvg"
+        raise document.error_at(call, message)
+    listed, orders = plain(made.get("orders")), ORDERS
+    if isinstance(listed, (Items, tuple)):
+        orders = tuple(float(o) for o in map(plain, listed) if isinstance(o, (int, float)))
     limit = document.number(config, "max_epsilon")
     rounds = app.rounds if app.rounds is not None else 10**9
     # The most rounds whose ε stays at or below the limit.
@@ -276,16 +272,14 @@ def strategy_accountant(app: App, call: Call, multiplier: float, sampled: float,
             low, high = (middle, high) if epsilon(multiplier, middle, delta, orders) <= limit else (low, middle)
         most = low
     theirs = epsilon(multiplier, most, delta, orders) if app.rounds is not None or limit is not None else None
-    ends = (
-        f", and ends after {most:,} of {rounds:,} rounds at max_epsilon = {limit:g}"
-        if limit is not None and most < rounds
-        else ""
-    )
-    claim = Published(theirs, delta, "total", f"Flower's RdpAccountant, add/remove of a client, no amplification{ends}")
+    words = "Flower's RdpAccountant, add/remove of a client, no amplification"
+    if limit is not None and most < rounds:
+        words += f", and ends after {most:,} of {rounds:,} rounds at max_epsilon = {limit:g}"
+    claim = Published(theirs, delta, "total", words)
     return Counted(delta, most, claim, people)
 
 
-def _word(call: Call, name: str) -> str:
+def _word(document: Document, call: Call, name: str) -> str:
     """An option that is a member of an enumeration, or its value."""
     value = plain(call.get(name))
     said = value if isinstance(value, str) else value.dotted.rsplit(".", 1)[-1] if isinstance(value, Name) else "?"
@@ -293,5 +287,5 @@ def _word(call: Call, name: str) -> str:
     allowed = (*RELATIONS, *RELATIONS.values())
     if found not in allowed:
         words = ", ".join(dict.fromkeys(allowed))
-        raise PricingError(f"{call.path}:{call.line}: {name} is {text(value)}; allowed: {words}")
+        raise document.error_at(call, f"{name} is {text(value)}; allowed: {words}")
     return found

@@ -12,20 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fedgraph.errors import PricingError
+from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_statements import MAYBE, NEXT, Statements
-from fedgraph.pricing.python_values import (
-    Assumed,
-    Call,
-    Class,
-    Function,
-    Name,
-    Scope,
-    Table,
-    Unresolved,
-    Value,
-    either,
-    is_plain,
-)
+from fedgraph.pricing.python_values import Call, Class, Function, Name, Scope, Table, Unresolved, Value, either, is_plain
 
 _MOST_FILES = 50
 DEEPEST = 40
@@ -261,7 +250,7 @@ class Program(Statements):
         """A function that is called with what nobody knows; a default may hold."""
         self.stack = ()
         plain = {k: v for k, v in function.defaults.items() if is_plain(v)}
-        said = {k: Assumed(v, (f"{k} = {v!r}, the default of {function.name}",)) for k, v in plain.items()}
+        said = {k: py.Assumed(v, (f"{k} = {v!r}, the default of {function.name}",)) for k, v in plain.items()}
         often = Unresolved(f"as often as {function.name} is called") if function.node in self.repeated else 1
         self.times, before = often, self.times
         self.results[function.name] = self.enter(function.partial((), said), (), {}, function.node)

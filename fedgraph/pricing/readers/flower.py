@@ -35,10 +35,8 @@ def read(document: Document) -> Reading:
     """
     app = assemble(document)
     if legacy := app.document.made(*LEGACY):
-        old = legacy[0]
-        raise PricingError(
-            f"{old.path}:{old.line}: {old.name} is of another version (flwr before 1.8); known here: flwr 1.8–1.42"
-        )
+        message = f"{legacy[0].name} is of another version (flwr before 1.8); known here: flwr 1.8–1.42"
+        raise app.document.error_at(legacy[0], message)
     if app.queries:
         return _app_in_clear(app, f"query (line {app.queries[0].line}) sends what it returns, which no mechanism noises")
     started = [each for strategy, _ in app.strategies for each in candidates(strategy)]
@@ -220,12 +218,12 @@ def _goes_around(app: App, call: Call) -> str | None:
 def _count_std(app: App, call: Call, multiplier: float, sampled: float) -> float:
     """The noise on the count of clipped updates, and Flower's own condition on it."""
     if "noise_multiplier" in call.attributes:
-        raise PricingError(f"{call.path}:{call.line}: noise_multiplier of {call.name} is set again; write it where it is made")
+        raise app.document.error_at(call, f"noise_multiplier of {call.name} is set again; write it where it is made")
     given = call.held("clipped_count_stddev") is not None
     found = app.document.need(call, "clipped_count_stddev", above=0.0) if given else sampled / 20
     if multiplier >= 2 * found:
         message = f"noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * found:g}: Flower refuses to run"
-        raise PricingError(f"{call.path}:{call.line}: {message}")
+        raise app.document.error_at(call, message)
     return found
 
 

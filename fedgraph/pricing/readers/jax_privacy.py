@@ -87,13 +87,10 @@ def _altered(document: Document, event: Call) -> str:
         found = len(noise) == 1 and (
             (isinstance(noise[0], Call) and noise[0].name == "calibrate_dp_mechanism") or noise[0] == multiplier
         )
-        asked = (
-            f"Line {made.line} adds noise of std {text(made.get('stddev', 0))}: at least noise multiplier times sensitivity?"
-        )
+        std = text(made.get("stddev", 0))
+        asked = f"Line {made.line} adds noise of std {std}: at least noise multiplier times sensitivity?"
         if not (found and len(parts) > 1) and not document.answers.whether(f"noise of line {made.line} kept", asked):
-            return (
-                f"the noise of line {made.line}, of std {text(made.get('stddev', 0))}, is not known to be that of {event.name}"
-            )
+            return f"the noise of line {made.line}, of std {std}, is not known to be that of {event.name}"
     return ""
 
 

@@ -106,10 +106,8 @@ def _taken(document: Document) -> list[Call]:
 
 def _said(document: Document, call: Call) -> tuple[Said, str]:
     """What an accountant's call says, and its mechanism."""
-    rounds, rate = (
-        document.number(call, "num_compositions", "rounds"),
-        document.number(call, "sampling_probability", "sampling rate"),
-    )
+    rounds = document.number(call, "num_compositions", "rounds")
+    rate = document.number(call, "sampling_probability", "sampling rate")
     epsilon, delta, noise, scale = (document.number(call, n) for n in ("epsilon", "delta", "noise_parameter", "noise_scale"))
     for name, found in (("noise_parameter", noise), ("noise_scale", scale), ("epsilon", epsilon)):
         if found is None and call.held(name) is not None:
@@ -216,9 +214,8 @@ def _flags(document: Document) -> Reading:
     if each in ("none", "norm_clipping_only"):
         return found
     central = mechanism not in ("none", "norm_clipping_only")
-    local = pfl_mechanisms.local_mechanism(
-        document, each, own[0], replace(said, delta=own[1]), 1.0 if central else document.louder
-    )
+    louder = 1.0 if central else document.louder
+    local = pfl_mechanisms.local_mechanism(document, each, own[0], replace(said, delta=own[1]), louder)
     claim = Published(own[0], 0.0 if each == "laplace" else own[1], "per round", f"{said.name}: local {each}")
     if central:
         return replace(found, rows=(*found.rows, *local), published=(*found.published, claim))

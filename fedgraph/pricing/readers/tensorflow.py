@@ -112,12 +112,9 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
         return in_clear("example", RECIPIENT, reason, "set noise_multiplier first")
     microbatches, whole = document.number(call, "num_microbatches"), call.held("num_microbatches") is None
     several_in_one = not whole and (microbatches is None or said.batch is None or microbatches != said.batch)
-    other = said.multiplier is not None and said.multiplier != multiplier
-    about = (
-        f"Its statement is about noise_multiplier {said.multiplier:g}; training adds {multiplier:g}, which is priced."
-        if other
-        else ""
-    )
+    about = ""
+    if said.multiplier is not None and said.multiplier != multiplier:
+        about = f"Its statement is about noise_multiplier {said.multiplier:g}; training adds {multiplier:g}, which is priced."
     steps = document.number(call, "gradient_accumulation_steps")
     if steps is not None and steps > 1:
         raise document.error_at(call, "not priced: gradient_accumulation_steps > 1 (noise is added at each of them)")
