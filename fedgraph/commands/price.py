@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from fedgraph import pricing
     from fedgraph.errors import PricingError
-    from fedgraph.pricing import catalogue, documents, questions, quotes
+    from fedgraph.pricing import documents, questions, quotes
 
     if bool(options.files) == bool(options.words):
         raise PricingError("name a FILE to price, or give a command line with --command")
@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
     given = questions.parsed(options.given, documents.read)
     if options.words:
         document = documents.from_text(Path("command line"), options.words)
-        found = [pricing.quote(document, catalogue.reader_of(document, options.system), options.fix, given)]
+        found = [pricing.quote(document, documents.reader_of(document, options.system), options.fix, given)]
     else:
         found = [pricing.price(path, options.system, options.fix, given) for path in options.files]
     if options.html:

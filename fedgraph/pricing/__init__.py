@@ -19,9 +19,9 @@ from fedgraph import plugins
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents
 from fedgraph.pricing.base import Reading, Row, in_clear
-from fedgraph.pricing.catalogue import entries, reader_of
+from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.catalogue import systems as systems
-from fedgraph.pricing.documents import Document
+from fedgraph.pricing.documents import Document, reader_of
 from fedgraph.pricing.formats import normal
 from fedgraph.pricing.questions import Answers, Unknown
 from fedgraph.pricing.quotes import Asked, Fix, Priced, Quote

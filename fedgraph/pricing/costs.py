@@ -105,12 +105,12 @@ def sampled_laplace(multiplier: float, rate: float, replaced: bool, fixed: bool)
 
 
 def pure(epsilon: float) -> Cost:
-    """Any mechanism that is ε-DP, such as randomised response with its own ε ≥ 0."""
+    """What is ε-DP, such as randomised response with its own ε ≥ 0."""
     return events(PureDP(epsilon))
 
 
 def approximate(epsilon: float, delta: float) -> Cost:
-    """Any mechanism that is (ε, δ)-DP, of which no more is known."""
+    """What is (ε, δ)-DP, and of which no more is known."""
     return events(ApproxDP(epsilon, delta))
 
 

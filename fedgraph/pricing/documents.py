@@ -13,16 +13,17 @@ aliases written out.
 import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fedgraph import plugins
 from fedgraph.documents.lines import Location
 from fedgraph.documents.lines import small_text_file as ordinary_text
 from fedgraph.errors import PricingError, ScenarioError
 from fedgraph.pricing import formats
-from fedgraph.pricing.catalogue import entries, places
-from fedgraph.pricing.formats import Tree
+from fedgraph.pricing.catalogue import entries, places, systems
+from fedgraph.pricing.formats import Tree, table
 from fedgraph.pricing.python_program import Program
 from fedgraph.pricing.python_values import Call, Part, Table, Value, plain
 from fedgraph.pricing.questions import ASKED, Answers, text
@@ -388,3 +389,56 @@ def from_text(path: Path, text: str) -> Document:
     if pairs and all(pairs):
         return Document(path, "namespace", {m[1].replace("-", "_"): formats.scalar(m[2]) for m in pairs if m})
     raise PricingError(f"{path}:1: not a command line, not Namespace(…) and not key: value lines")
+
+
+def reader_of(document: Document, system: str | None = None) -> str:
+    """The system that a document belongs to.
+
+    Args:
+        document: The file, read as data.
+        system: A key of ``systems()`` that the user named; None where the document is to tell.
+
+    Returns:
+        The key of the system.
+
+    Raises:
+        PricingError: There is no system of that name, no system recognises the document, or several do.
+    """
+    names = systems()
+    if system is not None and system not in names:
+        raise PricingError(f"--as {system}: unknown{plugins.suggest(system, names)}; allowed: {', '.join(names)}")
+    found = [system] if system else []
+    for name in names if system is None else ():
+        if any(all(LOOKS[what](document, said) for what, said in line.items()) for line in entries()[name].recognised):
+            found.append(name)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise PricingError(f"{document.path}: could be {' or '.join(found)}; say which with --as")
+    raise PricingError(
+        f"{document.path}: no system known here writes this; say which with --as ({', '.join(names)}), or describe it in a "
+        "neutral YAML (mechanism, unit, clip, noise_std, …)"
+    )
+
+
+def _lists(document: Document, key: str) -> bool:
+    """Whether the document is a list, under the plural of ``key``, of mappings with that key."""
+    held = document.data.get(f"{key}s")
+    return isinstance(held, list) and all(isinstance(each, dict) and key in each for each in held)
+
+
+# What a line of ``recognised`` may ask of a document; a line holds where all of it does.
+LOOKS: Mapping[str, Callable[[Document, Collection[str]], bool]] = {
+    "kinds": lambda document, kinds: document.kind in kinds,
+    "keys": lambda document, keys: set(keys) <= {*document.data, *table(document.data.get("tool"))},
+    "any_key": lambda document, keys: any(key in document.data for key in keys),
+    "lists": lambda document, keys: all(_lists(document, key) for key in keys),
+    "imports": lambda document, packages: document.imports_of(*packages),
+    "no_import": lambda document, packages: not document.imports_of(*packages),
+    "calls": lambda document, names: document.kind == "python" and any(call.name in names for call in document.calls),
+    "made": lambda document, names: document.kind == "python" and bool(document.made(*names)),
+    "configures": lambda document, names: set(names) <= set(document.configured),
+    "first": lambda document, words: bool({*document.bare_words[:1]} & {*words}),
+    "command": lambda document, words: any(word in said.lower() for said in document.command for word in words),
+    "system": lambda document, names: document.data.get("system") in names,
+}

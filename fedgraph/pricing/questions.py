@@ -14,18 +14,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import yaml
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as values
-from fedgraph.pricing.formats import normal, scalar
+from fedgraph.pricing.formats import Tree, normal, scalar
 from fedgraph.pricing.python_program import Program
 from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value, is_plain, notes, plain, truth
-
-if TYPE_CHECKING:
-    from fedgraph.pricing.documents import Document
 
 
 @dataclass(frozen=True)
@@ -73,6 +70,13 @@ _PLAUSIBLE: Mapping[str, tuple[float, ...]] = {  # of numbers that a program doe
     "steps": ASKED["steps"].values, "expected participations": (100.0, 10.0, 1.0), "sampling rate": RATES[1:],
 }  # fmt: skip
 FILES = (".yaml", ".yml", ".json", ".toml")
+
+
+class Facts(Protocol):
+    """A file as data."""
+
+    @property
+    def data(self) -> dict[str, Tree]: ...
 
 
 @dataclass
@@ -259,7 +263,7 @@ def text(value: Value) -> str:
     return f"`{short[:57]}…`" if len(short) > 60 else f"`{short}`"
 
 
-def parsed(facts: list[str], read: Callable[[Path], Document]) -> dict[str, float]:
+def parsed(facts: list[str], read: Callable[[Path], Facts]) -> dict[str, float]:
     """Answers of a command line.
 
     Args:

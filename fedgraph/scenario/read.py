@@ -212,7 +212,7 @@ def file_name(label: str) -> str:
     """A label as a part of a file's name.
 
     Args:
-        label: Any text.
+        label: A text.
 
     Returns:
         Letters, digits, ``.``, ``_``, ``+`` and ``-`` as they are, everything else as ``-``.

@@ -195,8 +195,8 @@ def test_nothing_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(builtins, "eval", refuse("eval"))
     monkeypatch.setattr(builtins, "__import__", no_import)
     monkeypatch.setattr(importlib, "import_module", refuse("import_module"))
-    from fedgraph.pricing import catalogue, documents
+    from fedgraph.pricing import documents
 
     for number, case in enumerate(chosen):
         document = documents.read(written(tmp_path / str(number), case))
-        assert pricing.quote(document, catalogue.reader_of(document), None, case.given).rows
+        assert pricing.quote(document, documents.reader_of(document), None, case.given).rows

@@ -10,7 +10,7 @@ import pytest
 
 from fedgraph import pricing
 from fedgraph.errors import PricingError
-from fedgraph.pricing import catalogue, documents
+from fedgraph.pricing import documents
 from tests.pricing.corpus import cases, truths
 from tests.pricing.corpus.truths import INF
 
@@ -104,7 +104,7 @@ def test_a_mechanism_that_is_given_to_nobody_protects_nothing(tmp_path: Path, na
 
 
 def asked_of(document: documents.Document) -> set[str]:
-    return {a.unknown.name for a in pricing.quote(document, catalogue.reader_of(document)).asked}
+    return {a.unknown.name for a in pricing.quote(document, documents.reader_of(document)).asked}
 
 
 def check(path: Path, given: dict[str, float], truth: float) -> None:
