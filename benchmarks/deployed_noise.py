@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 from fedgraph import pricing
-from fedgraph.pricing.base import Priced, Quote, written_epsilon
-from fedgraph.pricing.pages import claim_words, rendered
+from fedgraph.pricing.quotes import Priced, Quote, claim_words, rendered, written_epsilon
 
 
 def markdown(folder: Path, command: str) -> str:

@@ -5,7 +5,11 @@ import sys
 
 
 def replace_unprintable() -> None:
-    """Print ``?`` in place of a character that the terminal's encoding lacks (``PYTHONIOENCODING=ascii``), and go on."""
+    """Makes the terminal print ``?`` in place of a character that its encoding lacks, and go on.
+
+    An encoding without Greek letters (``PYTHONIOENCODING=ascii``) would otherwise end a run at its first ε. It changes standard
+    output and standard error of this process.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

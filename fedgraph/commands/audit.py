@@ -1,4 +1,11 @@
-"""``fedgraph audit``: attacks every mechanism, sound and deliberately broken, and must tell them apart."""
+"""``fedgraph audit``: attacks every mechanism, sound and deliberately broken, and must tell them apart.
+
+    fedgraph audit
+    fedgraph audit mechanisms …
+
+Everything after the word is handed to ``python -m fedgraph.audit``; without more, ``mechanisms`` is run. Its exit status is
+that of the audit.
+"""
 
 import argparse
 
@@ -10,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Hands the words on; the exit status is that of the audit."""
     from fedgraph.audit import __main__ as command
 
     return int(command.main(options.arguments or ["mechanisms"]) or 0)

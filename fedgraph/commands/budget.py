@@ -1,4 +1,10 @@
-"""``fedgraph budget``: a file that remembers what was spent on people, and refuses what would exceed their budget."""
+"""``fedgraph budget``: a file that remembers what was spent on people, and refuses what would exceed their budget.
+
+    fedgraph budget init FILE --unit node --epsilon 8 --delta 1e-6 --people people.csv
+    fedgraph budget show FILE
+
+``init`` makes a new file for the people of a list; ``show`` prints each charge, and groups of people with what they have spent.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +38,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Makes or shows a budget.
+
+    Raises:
+        PrivacyError: The list of people or the budget file cannot be read, or the budget has no meaning.
+    """
     from fedgraph.privacy import budget_book, budget_charges
 
     if options.action == "init":
@@ -44,7 +55,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def read_ids(path: Path) -> list[str]:
-    """The first column of a CSV file without its header. ``PrivacyError`` where there is no such file."""
+    """The people of a list.
+
+    Args:
+        path: A CSV file. Its first column holds ids; a header is left out.
+
+    Returns:
+        The ids in their order. Empty lines are left out.
+
+    Raises:
+        PrivacyError: There is no such file, or it is no CSV in UTF-8.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row and row[0].strip()]
@@ -64,7 +85,14 @@ def _has_header(rows: list[list[str]]) -> bool:
 
 
 def budget_book_text(book: BudgetBook) -> str:
-    """The book in words: each charge, then groups of people with what they have spent."""
+    """A budget in words.
+
+    Args:
+        book: The budget, read.
+
+    Returns:
+        A line for each charge, then one for each group of people who were charged alike, with a bar of what they have spent.
+    """
     from fedgraph.privacy.settle import joint_epsilon
 
     lines = [f"{book.path}: one {book.unit.value}, ε = {book.epsilon:g} at δ = {book.delta:g}, {book.num_people:,} people"]

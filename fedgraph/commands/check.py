@@ -1,4 +1,11 @@
-"""``fedgraph check SCENARIO``: is it right, how many cells has it, and what will it take?"""
+"""``fedgraph check SCENARIO``: is it right, how many cells has it, and what will it take?
+
+    fedgraph check citeseer
+    fedgraph check my.yaml --set seeds=3 --probe 60
+
+The scenario is validated, its cells are counted, and a few of them are run for some seconds to estimate time, memory and disk.
+Nothing is written.
+"""
 
 import argparse
 from pathlib import Path
@@ -21,6 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Prints the counts and the estimate.
+
+    Raises:
+        ScenarioError: The scenario or an option is wrong.
+        RuntimeFailure: A kind of cells that was tried has no result.
+    """
     from fedgraph.runs import probe
     from fedgraph.scenario import read
 

@@ -1,4 +1,9 @@
-"""``fedgraph compare RUN RUN…``: several finished runs in one table and one page."""
+"""``fedgraph compare RUN RUN…``: several finished runs in one table and one page.
+
+    fedgraph compare runs/a runs/b --csv both.csv --html both.html
+
+The answer and its tables are printed. Every file is checked to be free before the first is written.
+"""
 
 import argparse
 from pathlib import Path
@@ -18,6 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Prints the comparison and writes the files that were asked for.
+
+    Raises:
+        ScenarioError: A file exists and ``--force`` is not said, both options name one file, or a run is named twice.
+        DataError: A folder holds no finished run.
+    """
     from fedgraph.runs import run as runs
 
     targets = [path for path in (options.csv, options.html) if path]

@@ -1,4 +1,10 @@
-"""``fedgraph cp NAME``: a copy of a shipped scenario, to change."""
+"""``fedgraph cp NAME``: a copy of a shipped scenario, to change.
+
+    fedgraph cp citeseer            writes citeseer.yaml here
+    fedgraph cp citeseer my.yaml
+
+The copy is the shipped file byte for byte, so its comments stay.
+"""
 
 import argparse
 from pathlib import Path
@@ -17,6 +23,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Copies the scenario, comments and all.
+
+    Raises:
+        ScenarioError: There is no such scenario, or the file exists and ``--force`` is not said.
+    """
     source = shipped.find(options.name)
     if not source.is_file():
         raise ScenarioError(f"{source}: no such file")

@@ -1,4 +1,10 @@
-"""``fedgraph explain RUN``: a run's ledger in plain words."""
+"""``fedgraph explain RUN``: a run's ledger in plain words.
+
+    fedgraph explain runs/citeseer
+    fedgraph explain runs/citeseer --cell gap_edge      release by release
+
+It says what was released, and what that costs, by the same accountant as the report.
+"""
 
 import argparse
 from pathlib import Path
@@ -14,6 +20,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Prints the ledger.
+
+    Raises:
+        ScenarioError: There is no ledger.
+    """
     from fedgraph.privacy import __main__ as command
 
     path = options.run / "ledger.jsonl" if options.run.is_dir() else options.run

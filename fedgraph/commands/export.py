@@ -1,4 +1,11 @@
-"""``fedgraph export RUN ROW --to flower|nvflare DIR``: a row as a project that runs there, with the noise that was proven."""
+"""``fedgraph export RUN ROW --to flower|nvflare DIR``: a row as a project that runs there, with the noise that was proven.
+
+    fedgraph export runs/a federated-gcn --to flower project
+    fedgraph export runs/a federated-gcn --to nvflare project --clients rehearsal
+
+The project is priced from its own files before the command ends, and the ε is printed beside that of the ledger. ``--clients``
+also writes private graphs, for a rehearsal on one machine.
+"""
 
 import argparse
 from pathlib import Path
@@ -17,6 +24,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Writes the project.
+
+    Raises:
+        ScenarioError: The framework is not known, the row cannot be exported, or a folder is there already.
+    """
     from fedgraph.errors import ScenarioError
     from fedgraph.export import project
     from fedgraph.pricing.readers.exported import layouts

@@ -1,4 +1,11 @@
-"""``fedgraph fit RUN ROW``: a row of a run, trained once on everybody, as a file that answers."""
+"""``fedgraph fit RUN ROW``: a row of a run, trained once on everybody, as a file that answers.
+
+    fedgraph fit runs/a gap_node -o model.fedgraph
+    fedgraph fit runs/a gap_node -o model.fedgraph --budget people.budget
+
+With ``--budget`` the model is charged to the people before anything is released; a charge that exceeds their budget is refused.
+A row whose ε is ∞ is trained only where the option that says so is given.
+"""
 
 import argparse
 from pathlib import Path
@@ -21,6 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Trains and writes the model, and prints what is guaranteed.
+
+    Raises:
+        ScenarioError: The file exists, or the row cannot be trained for use.
+        PrivacyError: The budget does not allow it, or ε is ∞ and nobody accepted that.
+    """
     from fedgraph.commands.base import require_free
     from fedgraph.runs.run import open_run
 

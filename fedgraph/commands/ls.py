@@ -1,4 +1,11 @@
-"""``fedgraph ls``: what there is, on one screen; ``fedgraph ls KIND`` and ``--all``: one line each."""
+"""``fedgraph ls``: what there is, on one screen; ``fedgraph ls KIND`` and ``--all``: one line each.
+
+    fedgraph ls
+    fedgraph ls methods
+    fedgraph ls --all
+
+What it says of a method, a task or a partition is the first sentence of its docstring, which is read without importing it.
+"""
 
 import argparse
 import textwrap
@@ -21,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Prints the list."""
     if not options.kind and not options.all:
         print(_overview_of_names())
         return 0

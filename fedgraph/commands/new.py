@@ -1,4 +1,11 @@
-"""``fedgraph new``: a commented scenario for your own graph, from a few questions or from options."""
+"""``fedgraph new``: a commented scenario for your own graph, from a few questions or from options.
+
+    fedgraph new --graph my_folder
+    fedgraph new --federation clients --yes --out mine.yaml
+
+At a terminal it asks what the options leave open. With ``--yes``, or where nobody can be asked, it takes the most private
+answer to every question. Unless ``--no-probe`` is given it tries what fits into two minutes, and shrinks the draft to that.
+"""
 
 import argparse
 import sys
@@ -67,7 +74,15 @@ class _Questions:
         return answer
 
     def column_bounds(self, columns: list[str], given: list[str]) -> dict[str, list[float]]:
-        """Column → [least, largest], of those that were given or answered."""
+        """Bounds of columns of numbers, given or answered.
+
+        Args:
+            columns: Columns that have no bounds yet. A person is asked about each; an empty answer leaves it without.
+            given: Texts ``COLUMN=LEAST:LARGEST``.
+
+        Returns:
+            Column → [least, largest].
+        """
         found = dict(_bounds(*text.rpartition("=")[::2]) for text in given)
         for column in columns if self.asks else []:
             if column not in found and (answer := input(f"{BOUNDS.format(column)}: ").strip()):
@@ -76,6 +91,12 @@ class _Questions:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Writes the scenario, and prints what was read.
+
+    Raises:
+        ScenarioError: An option is missing or contradicts another one, or the file exists and ``--force`` is not said.
+        DataError: The data cannot be read.
+    """
     from fedgraph.data.own.graph_folders import is_collection
     from fedgraph.scenario import draft
 

@@ -1,4 +1,11 @@
-"""``fedgraph predict MODEL GRAPH``: the answers of a model, for the nodes of a graph, or for pairs of nodes."""
+"""``fedgraph predict MODEL GRAPH``: the answers of a model, for the nodes of a graph, or for pairs of nodes.
+
+    fedgraph predict model.fedgraph my_folder -o answers.csv --people own
+    fedgraph predict links.fedgraph pairs.csv -o answers.parquet
+
+``--people`` says who may see an answer: ``public`` where everybody may know the people's rows and edges; ``own`` where each
+answer is shown to its own person alone.
+"""
 
 import argparse
 from pathlib import Path
@@ -20,6 +27,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Writes the answers.
+
+    Raises:
+        ScenarioError: The file exists and ``--force`` is not said.
+        DataError: The model or the graph cannot be read, or they do not fit together.
+        PrivacyError: The model may not answer these people, or its ε is ∞ and nobody accepted that.
+    """
     from fedgraph.commands.base import require_free, write_new
     from fedgraph.models.model import load
 

@@ -1,5 +1,11 @@
 """``fedgraph price FILE``: what the privacy of an existing configuration is worth.
 
+    fedgraph price pyproject.toml
+    fedgraph price train.py --given "sampling rate=0.01" --fix 8
+    fedgraph price --command "python train.py gap-edp --epsilon 1" --json
+
+The files are read as data; nothing in them is run.
+
 Exit status: 0; with ``--at-most EPSILON`` 1 where a total lies above it, and 2 where a missing fact leaves a total open. 2 with
 one line on stderr where a file or an option is wrong.
 """
@@ -13,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fedgraph.pricing.base import Quote
+    from fedgraph.pricing.quotes import Quote
 
 HELP = "price an existing configuration: what does its privacy buy?"
 
@@ -33,6 +39,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Prints the quotes and writes the pages that were asked for.
+
+    Raises:
+        PricingError: A file or an option is wrong, or an output would replace what is no page of an earlier run.
+    """
     from fedgraph.errors import PricingError
 
     try:
@@ -44,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from fedgraph import pricing
     from fedgraph.errors import PricingError
-    from fedgraph.pricing import documents, pages, questions
+    from fedgraph.pricing import documents, questions, quotes
 
     if bool(options.files) == bool(options.words):
         raise PricingError("name a FILE to price, or give a command line with --command")
@@ -53,19 +64,19 @@ def _run(options: argparse.Namespace) -> int:
     given = questions.parsed(options.given, documents.read)
     if options.words:
         document = documents.from_text(Path("command line"), options.words)
-        quotes = [pricing.quote(document, pricing.reader_of(document, options.system), options.fix, given)]
+        found = [pricing.quote(document, documents.reader_of(document, options.system), options.fix, given)]
     else:
-        quotes = [pricing.price(path, options.system, options.fix, given) for path in options.files]
+        found = [pricing.price(path, options.system, options.fix, given) for path in options.files]
     if options.html:
-        _write(options.html, pages.html(quotes), options.files)
+        _write(options.html, quotes.html(found), options.files)
     if options.sarif:
-        _write(options.sarif, pages.sarif(quotes, options.at_most), options.files)
+        _write(options.sarif, quotes.sarif(found, options.at_most), options.files)
     if options.json:
-        found = [q.to_dict(options.details) for q in quotes]
-        print(json.dumps(found[0] if len(found) == 1 else found, ensure_ascii=False, indent=1, allow_nan=False))
+        priced = [q.to_dict(options.details) for q in found]
+        print(json.dumps(priced[0] if len(priced) == 1 else priced, ensure_ascii=False, indent=1, allow_nan=False))
     else:
-        print("\n\n".join(pages.printed(q) for q in quotes))
-    return 0 if options.at_most is None else max(_verdict(q, options.at_most) for q in quotes)
+        print("\n\n".join(quotes.printed(q) for q in found))
+    return 0 if options.at_most is None else max(_verdict(q, options.at_most) for q in found)
 
 
 def _verdict(quote: Quote, limit: float) -> int:

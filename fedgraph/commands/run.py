@@ -1,4 +1,10 @@
-"""``fedgraph run SCENARIO``: the same as ``python -m fedgraph.run``, for files and for shipped scenarios by name."""
+"""``fedgraph run SCENARIO``: the same as ``python -m fedgraph.run``, for files and for shipped scenarios by name.
+
+    fedgraph run citeseer --quick
+    fedgraph run my.yaml --set tasks.0.epsilons=[1,8]
+
+Options and exit status are those of ``python -m fedgraph.run``.
+"""
 
 import argparse
 import importlib
@@ -11,5 +17,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Runs the scenario; the exit status is that of ``python -m fedgraph.run``."""
     status: int = importlib.import_module("fedgraph.run").run_scenario(options)
     return status

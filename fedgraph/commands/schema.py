@@ -1,4 +1,9 @@
-"""``fedgraph schema``: the JSON schema of scenarios, so that an editor completes and checks them."""
+"""``fedgraph schema``: the JSON schema of scenarios, so that an editor completes and checks them.
+
+    fedgraph schema --out fedgraph.schema.json
+
+The first line ``# yaml-language-server: $schema=fedgraph.schema.json`` of a scenario tells the editor where it is.
+"""
 
 import argparse
 import json
@@ -15,6 +20,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Prints or writes the schema.
+
+    Raises:
+        ScenarioError: The file exists and ``--force`` is not said.
+    """
     from fedgraph.scenario import schema
 
     text = json.dumps(schema.of_scenarios(), indent=1, ensure_ascii=False)

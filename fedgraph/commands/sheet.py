@@ -1,4 +1,10 @@
-"""``fedgraph sheet RUN [ROW]``: the privacy of one row, on one page to sign."""
+"""``fedgraph sheet RUN [ROW]``: the privacy of one row, on one page to sign.
+
+    fedgraph sheet runs/citeseer
+    fedgraph sheet runs/citeseer gap_node --out papers
+
+Two files are written: the sheet, and a record for the public registry. A row whose ε is ∞ has no record.
+"""
 
 import argparse
 from pathlib import Path
@@ -14,6 +20,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Writes the sheet and the record.
+
+    Raises:
+        DataError: The folder holds no finished run, or no such row.
+    """
     from fedgraph.report import saved_run, sheet
 
     found = saved_run.load_run(options.run)

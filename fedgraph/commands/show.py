@@ -1,4 +1,11 @@
-"""``fedgraph show RUN``: the answer of a finished run, and its rows."""
+"""``fedgraph show RUN``: the answer of a finished run, and its rows.
+
+    fedgraph show runs/citeseer
+    fedgraph show runs/citeseer --csv        every column of every row
+    fedgraph show runs/citeseer --all        every sentence, note and table of the page
+
+Without an option it prints the answer, a table for each question, and where the page is.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +31,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Prints the run.
+
+    Raises:
+        DataError: The folder holds no finished run.
+    """
     from fedgraph.runs import run as runs
 
     if options.all:
@@ -43,6 +55,12 @@ def as_text(found: Run) -> str:
     """The answer, then a table for each question: only rows that stand in one table can be compared.
 
     Rows that need the most trust come first, and within one level of trust those with the smallest provable ε.
+
+    Args:
+        found: A run, or several that are compared.
+
+    Returns:
+        Text for a terminal.
     """
     scores = found.answered.scores
     groups: dict[tuple[tuple[str, ...], str], list[Score]] = {}

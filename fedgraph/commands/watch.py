@@ -1,4 +1,11 @@
-"""``fedgraph watch RUN``: clients, server, rounds, messages and ε of a run, while it goes on and afterwards."""
+"""``fedgraph watch RUN``: clients, server, rounds, messages and ε of a run, while it goes on and afterwards.
+
+    fedgraph watch runs/citeseer
+    fedgraph watch runs/citeseer --once
+
+It reads what the run writes beside its results, and changes nothing. It ends with the run; where the output is no terminal it
+prints once.
+"""
 
 import argparse
 import time
@@ -13,6 +20,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Shows the run until it ends.
+
+    Raises:
+        DataError: No run was begun in the folder.
+    """
     from rich.console import Console
     from rich.live import Live
 

@@ -2,6 +2,8 @@
 
 A scenario needs mappings with text keys, lists, texts, numbers, ``true``, ``false`` and ``null``; anchors and ``<<`` may repeat
 a part of it. It needs no tags, no deep nesting and no megabytes, so these are refused, each in one line ``file:line: …``.
+
+A place in a document is a ``Location``: the keys and list positions on the way to it, such as ``("tasks", 0, "epsilons")``.
 """
 
 from __future__ import annotations
@@ -24,11 +26,21 @@ _TEXT, _MERGE, _WHOLE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge", "tag
 
 
 class Source:
-    """data: the content. lines: of every key and entry. changes: where a value was given that is not in the file.
+    """A text of YAML, read.
 
-    name: what messages begin with; a file is followed by its line, an option of the command line is not (``lined``).
-    foreign: a file of another system, whose keys may look like numbers, and whose numbers may be to base 60.
-    Raises ``ScenarioError`` for text that is not YAML, or more than a configuration needs.
+    Args:
+        name: What messages begin with. A file is followed by its line, an option of the command line is not.
+        text: The text.
+        lined: Whether the line follows the name.
+        foreign: Whether it is a file of another system. Its keys may look like numbers, and its numbers may be to base 60.
+
+    Attributes:
+        data: The content as plain data; None for an empty text.
+        lines: The line of every key and entry, from 1.
+        changes: Where a value was given that is not in the file, and by which option.
+
+    Raises:
+        ScenarioError: The text is not YAML, or more than a configuration needs.
     """
 
     def __init__(self, name: str, text: str, lined: bool = True, foreign: bool = False) -> None:
@@ -48,7 +60,17 @@ class Source:
 
     @classmethod
     def read(cls, path: Path) -> Source:
-        """The file at ``path``; ``ScenarioError`` where it cannot be read, is too large, or is not UTF-8 text."""
+        """A file.
+
+        Args:
+            path: The file; at most a megabyte of UTF-8.
+
+        Returns:
+            Its content.
+
+        Raises:
+            ScenarioError: It cannot be read, is too large, is not UTF-8, or is not YAML.
+        """
         return cls(str(path), small_text_file(path, "a scenario in YAML"))
 
     def line(self, at: Location) -> int:
@@ -63,6 +85,15 @@ class Source:
         return given or (f"{self.name}:{self.line(at)}" if self.lined else self.name)
 
     def error(self, at: Location, message: str) -> ScenarioError:
+        """An error at a place, which the caller raises.
+
+        Args:
+            at: The place.
+            message: What is wrong there, and what is allowed.
+
+        Returns:
+            The error, in one line.
+        """
         return ScenarioError(f"{self.place(at)}: {message}")
 
     def _at(self, line: int, message: str) -> ScenarioError:
@@ -133,7 +164,18 @@ class Source:
 
 
 def small_text_file(path: Path, allowed: str) -> str:
-    """The text of an ordinary file of at most a megabyte; ``ScenarioError`` in one line for others, with what is allowed."""
+    """The text of an ordinary file.
+
+    Args:
+        path: The file.
+        allowed: What the file should be, in words, for messages.
+
+    Returns:
+        The text, without a byte order mark.
+
+    Raises:
+        ScenarioError: One line, where it is no ordinary file, cannot be read, is larger than ``MOST_BYTES``, or is not UTF-8.
+    """
     try:
         if path.exists() and not path.is_file():
             raise ScenarioError(f"{path}: not an ordinary file; allowed: {allowed}")
@@ -152,13 +194,26 @@ def small_text_file(path: Path, allowed: str) -> str:
 
 
 def one_line(value: object) -> str:
-    """``value`` as a message repeats it: one line, not too long."""
+    """A value as a message repeats it: on one line, of at most ``SHOWN`` characters. Texts stand in quotes."""
     text = repr(value) if isinstance(value, str) else " ".join(str(value).split())
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def assign_dotted_key(data: object, key: str, value: object, error: Callable[[str], ScenarioError]) -> Location:
-    """Set the dotted ``key`` (numbers index lists) in nested ``data``; where that is."""
+    """Sets a key in nested data.
+
+    Args:
+        data: Mappings and lists, changed in place. Mappings that are missing on the way are made.
+        key: A dotted key, such as ``tasks.0.epsilons``. Numbers are positions in lists.
+        value: What is set.
+        error: Makes the error of a message.
+
+    Returns:
+        Where the value stands now.
+
+    Raises:
+        ScenarioError: It is no dotted key, or the data have no such place.
+    """
     *path, last = key.split(".")
     if not all((*path, last)) or len(path) > MOST_DEPTH:
         raise error(f"{one_line(key)} is not a dotted key such as tasks.0.epsilons")

@@ -46,7 +46,13 @@ MOST = {
 
 @dataclass(frozen=True)
 class Says:
-    """What a field says about its values, beside its type. formerly: its key in earlier versions."""
+    """What a field says about its values, beside its type.
+
+    Attributes:
+        infinite: Whether ∞ is a value.
+        per_dataset: Whether the keys of a mapping are names of the scenario's data sets.
+        formerly: Its key in earlier versions; empty where it had none.
+    """
 
     infinite: bool = False
     per_dataset: bool = False
@@ -58,7 +64,14 @@ PerDataset = Says(per_dataset=True)  # where the value is a mapping, its keys ar
 
 
 def renamed(words: Mapping[str, str]) -> BeforeValidator:
-    """Refuses a word that has another name now, and says what to write. words: earlier word → word of today."""
+    """A validator that refuses a word which has another name now.
+
+    Args:
+        words: Earlier word → word of today.
+
+    Returns:
+        A validator for an annotation. Its error says what to write.
+    """
 
     def checked(given: object) -> object:
         if isinstance(given, str) and given in words:
@@ -69,13 +82,16 @@ def renamed(words: Mapping[str, str]) -> BeforeValidator:
 
 
 class Settings(BaseModel):
-    """Frozen; unknown keys are refused; numbers are checked as the module says."""
+    """The base class of all settings.
+
+    Its fields are frozen, unknown keys are refused, and numbers are checked as the module says.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def says(cls, field: str) -> Says:
-        """What ``field`` says about its values."""
+        """What a field says about its values; the defaults of ``Says`` where it says nothing."""
         return next((m for m in cls.model_fields[field].metadata if isinstance(m, Says)), Says())
 
     @field_validator("*", mode="before")
@@ -143,7 +159,20 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def validate(model: type[Model], data: object, source: Source, at: Location) -> Model:
-    """``data`` as ``model``; the first problem becomes a ``ScenarioError`` at its line."""
+    """Plain data as settings.
+
+    Args:
+        model: The class that describes them.
+        data: What the user wrote.
+        source: Where it stands, for the line of an error.
+        at: The place of ``data`` in that source.
+
+    Returns:
+        An instance of ``model``.
+
+    Raises:
+        ScenarioError: The first problem, in one line that names place, found and allowed. A key that is not known comes first.
+    """
     try:
         return model.model_validate(data)
     except ValidationError as error:

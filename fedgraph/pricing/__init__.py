@@ -5,11 +5,11 @@
 
 A reader is a function of a file of ``readers``, named by its entry of ``catalogue.yaml`` (``base`` states the contract). The
 file is parsed, never run (``documents``, ``python_program``); the reader says what stands in it; here the accountants are
-asked; ``pages`` shows it. This room knows privacy and no learning: nothing here needs torch or Ray.
+asked; ``quotes`` shows it. This room knows privacy and no learning: nothing here needs torch or Ray.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,20 +17,17 @@ import numpy as np
 
 from fedgraph import plugins
 from fedgraph.errors import PricingError, PrivacyError
-from fedgraph.pricing import costs, documents
-from fedgraph.pricing.base import Asked, Fix, Priced, Quote, Reading, Row, Unknown, entries
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.formats import table
-from fedgraph.pricing.python_joins import normal
-from fedgraph.pricing.questions import Answers
+from fedgraph.pricing import documents
+from fedgraph.pricing.base import Reading, Row, in_clear
+from fedgraph.pricing.catalogue import entries
+from fedgraph.pricing.catalogue import systems as systems
+from fedgraph.pricing.documents import Document, reader_of
+from fedgraph.pricing.formats import normal
+from fedgraph.pricing.questions import Answers, Unknown
+from fedgraph.pricing.quotes import Asked, Fix, Priced, Quote
 
 _MOST_ROUNDS = 10**12
 _STEPS = 60
-
-
-def systems() -> list[str]:
-    """The keys of all systems that are read."""
-    return sorted(entries())
 
 
 def price(
@@ -89,48 +86,6 @@ def quote(document: Document, system: str, fix: float | None = None, given: Mapp
         raise PricingError(f"{document.path}: a number in it is outside what can be priced ({error})") from None
 
 
-def reader_of(document: Document, system: str | None = None) -> str:
-    """The system of a document; ``PricingError`` where none or several recognise it."""
-    names = systems()
-    if system is not None and system not in names:
-        raise PricingError(f"--as {system}: unknown{plugins.suggest(system, names)}; allowed: {', '.join(names)}")
-    found = [system] if system else []
-    for name in names if system is None else ():
-        if any(all(LOOKS[what](document, said) for what, said in line.items()) for line in entries()[name].recognised):
-            found.append(name)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise PricingError(f"{document.path}: could be {' or '.join(found)}; say which with --as")
-    raise PricingError(
-        f"{document.path}: no system known here writes this; say which with --as ({', '.join(names)}), or describe it in a "
-        "neutral YAML (mechanism, unit, clip, noise_std, …)"
-    )
-
-
-def _lists(document: Document, key: str) -> bool:
-    """Whether the document is a list, under the plural of ``key``, of mappings with that key."""
-    held = document.data.get(f"{key}s")
-    return isinstance(held, list) and all(isinstance(each, dict) and key in each for each in held)
-
-
-# What a line of ``recognised`` may ask of a document; a line holds where all of it does.
-LOOKS: Mapping[str, Callable[[Document, Collection[str]], bool]] = {
-    "kinds": lambda document, kinds: document.kind in kinds,
-    "keys": lambda document, keys: set(keys) <= {*document.data, *table(document.data.get("tool"))},
-    "any_key": lambda document, keys: any(key in document.data for key in keys),
-    "lists": lambda document, keys: all(_lists(document, key) for key in keys),
-    "imports": lambda document, packages: document.imports_of(*packages),
-    "no_import": lambda document, packages: not document.imports_of(*packages),
-    "calls": lambda document, names: document.kind == "python" and any(call.name in names for call in document.calls),
-    "made": lambda document, names: document.kind == "python" and bool(document.made(*names)),
-    "configures": lambda document, names: set(names) <= set(document.configured),
-    "first": lambda document, words: bool({*document.bare_words[:1]} & {*words}),
-    "command": lambda document, words: any(word in said.lower() for said in document.command for word in words),
-    "system": lambda document, names: document.data.get("system") in names,
-}
-
-
 def _read(document: Document) -> Reading:
     """What the system's reader finds in a document."""
     module, _, function = (entries()[document.system].reader or f"{document.system}.read").partition(".")
@@ -138,7 +93,7 @@ def _read(document: Document) -> Reading:
     if not (why := document.exchanged()):
         return found
     row = found.rows[0]
-    return costs.in_clear(row.unit, row.viewer, why, "leave the library as it is", row.rounds, row.relation)
+    return in_clear(row.unit, row.viewer, why, "leave the library as it is", row.rounds, row.relation)
 
 
 def _quoted(document: Document, target: float | None) -> Quote:

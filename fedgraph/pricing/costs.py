@@ -1,20 +1,20 @@
-"""What one round costs, for the mechanisms that configurations describe; every function returns a ``Cost``.
+"""What rounds cost, for the mechanisms that configurations describe, as a ``Cost``; and the noise that has a given cost.
 
-Noise multipliers are standard deviation / clip of one contribution; ``records`` is the number of contributions of the protected
-unit. ``docs/how_deployed_noise_is_priced.md`` derives them.
+A noise multiplier is the standard deviation over the clip of one contribution, so it has no unit. ``records`` is the number of
+contributions of the protected unit. ``docs/how_deployed_noise_is_priced.md`` derives the costs.
 
-**Edge cases.** σ = 0 → ∞; σ = ∞ or q = 0 → 0; q = 1 → the exact Gaussian; δ below what the grid resolves → Rényi or no
-amplification, never less than the truth.
+**Edge cases.** σ = 0 costs ∞. σ = ∞ or a rate of 0 costs 0. A rate of 1 is the exact Gaussian. A δ below what the grid resolves
+is priced by Rényi divergences or without amplification, which is never less than the truth.
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import binom
 
-from fedgraph.pricing.base import Cost, Published, Reading, Row, no_claim
 from fedgraph.privacy.accounting import calibrate, losses, mixture
 from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
@@ -33,31 +33,66 @@ from fedgraph.privacy.events import (
 )
 from fedgraph.privacy.shapes import Array
 
+Cost = Callable[[int, float], Price]  # (number of rounds, δ) → what they cost together
 
-def events(per_round: Event, once: tuple[Event, ...] = ()) -> Cost:
-    """``per_round`` in every round, and ``once`` beside it a single time."""
-    return lambda rounds, delta: price(Composed((Repeated(per_round, rounds), *once)), delta)
+
+def events(per_round: Event) -> Cost:
+    """What ``per_round`` costs when it happens in every round.
+
+    Args:
+        per_round: The event of one round.
+
+    Returns:
+        The cost of a composition of as many of them as there are rounds.
+    """
+    return lambda rounds, delta: price(Composed((Repeated(per_round, rounds),)), delta)
 
 
 def unprotected(reason: str) -> Cost:
-    """∞, because."""
+    """A cost of ∞, with its reason."""
     return lambda rounds, delta: price(Unprotected(reason), delta)
 
 
 def gaussian(multiplier: float, replaced: bool = False, records: int = 1) -> Cost:
-    """A Gaussian sum (std = multiplier·clip) in which everybody takes part."""
+    """A Gaussian sum in which everybody takes part.
+
+    Args:
+        multiplier: Standard deviation over clip; 0 or more.
+        replaced: Whether one contribution becomes another one (Δ = 2·clip) instead of vanishing (Δ = clip).
+        records: How many contributions the unit has; all of them change.
+
+    Returns:
+        The exact cost, μ = √rounds · Δ/std.
+    """
     return events(Gaussian(multiplier / (records * (2 if replaced else 1))))
 
 
-def laplace(multiplier: float, replaced: bool = False, records: int = 1) -> Cost:
-    """Laplace noise of scale multiplier·clip, clip in L1."""
-    return events(Laplace(multiplier / (records * (2 if replaced else 1))))
+def laplace(multiplier: float, replaced: bool = False) -> Cost:
+    """A sum with Laplace noise of scale multiplier·clip, where the clip is in L1.
+
+    Args:
+        multiplier: Scale over clip; 0 or more.
+        replaced: Whether one contribution becomes another one (Δ₁ = 2·clip).
+
+    Returns:
+        The cost.
+    """
+    return events(Laplace(multiplier / (2 if replaced else 1)))
 
 
 def sampled_laplace(multiplier: float, rate: float, replaced: bool, fixed: bool) -> Cost:
     """Laplace noise on a sampled sum: ln(1 + q(e^ε − 1)) per round, where ε bounds every pair of sums that meet.
 
-    Poisson, zero-out: ε = 1/b. Otherwise 2/b (the unit's row against another one). Without amplification if that is smaller.
+    By coins and under zero-out ε = 1/b. Otherwise it is 2/b, because the unit's row meets another one.
+
+    Args:
+        multiplier: Scale over L1 clip (b); 0 or more.
+        rate: The share q in [0, 1] of the units in a round.
+        replaced: Whether one contribution becomes another one.
+        fixed: Whether a fixed number is drawn, and not each unit by a coin.
+
+    Returns:
+        The cost, without amplification where that is smaller.
     """
     whole = laplace(multiplier, replaced)
     if rate == 1 or multiplier == 0 or math.isinf(multiplier):
@@ -69,18 +104,29 @@ def sampled_laplace(multiplier: float, rate: float, replaced: bool, fixed: bool)
     return pure(amplified)
 
 
-def pure(epsilon: float, records: int = 1) -> Cost:
-    """Anything ε-DP (randomised response with its own ε)."""
-    return events(PureDP(epsilon * records) if records > 1 else PureDP(epsilon))
+def pure(epsilon: float) -> Cost:
+    """What is ε-DP, such as randomised response with its own ε ≥ 0."""
+    return events(PureDP(epsilon))
 
 
 def approximate(epsilon: float, delta: float) -> Cost:
-    """Anything (ε, δ)-DP of which no more is known."""
+    """What is (ε, δ)-DP, and of which no more is known."""
     return events(ApproxDP(epsilon, delta))
 
 
 def poisson(multiplier: float, rate: float, replaced: bool = False, records: int = 1) -> Cost:
-    """A Poisson-sampled Gaussian sum."""
+    """A Gaussian sum over units that are sampled by coins.
+
+    Args:
+        multiplier: Standard deviation over clip; 0 or more.
+        rate: The probability in [0, 1] that one record is in a round.
+        replaced: Whether one contribution becomes another one.
+        records: How many records the unit has. Under zero-out all of them may vanish.
+
+    Returns:
+        The cost. For one record, and under replacement, it is that of ``PoissonGaussian``. For several records that vanish it
+        is that of the one-sided mixture pair (Zhu, Dong & Wang 2022, Theorem 10), or of no amplification where that is smaller.
+    """
     if records == 1 or replaced or rate in (0.0, 1.0) or multiplier == 0 or math.isinf(multiplier):
         if rate == 1:
             return gaussian(multiplier, replaced, records)
@@ -107,7 +153,17 @@ def poisson(multiplier: float, rate: float, replaced: bool = False, records: int
 
 
 def fixed_size(multiplier: float, rate: float, replaced: bool) -> Cost:
-    """A Gaussian sum over a batch of a fixed share ``rate`` of the rows, drawn afresh each round without replacement."""
+    """A Gaussian sum over a batch of a fixed share of the rows, drawn afresh each round without replacement.
+
+    Args:
+        multiplier: Standard deviation over clip; 0 or more.
+        rate: The share in [0, 1] of the rows that a batch holds.
+        replaced: Whether one row becomes another one; else it vanishes.
+
+    Returns:
+        The least of the valid bounds: joint convexity (Balle, Barthe & Gaboardi 2018), no amplification, and, where the row
+        vanishes, the batch revealed.
+    """
     if rate == 1 or multiplier == 0 or math.isinf(multiplier):
         return gaussian(multiplier, replaced)
     if rate == 0:
@@ -176,28 +232,29 @@ def _log_expm1(e: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    """The noise multiplier at which so many Poisson-sampled sums cost (epsilon, delta), zero-out; never below it."""
+    """The noise at which Poisson-sampled sums have a given cost, under zero-out.
+
+    Args:
+        epsilon: The wanted ε.
+        delta: Its δ in (0, 1).
+        rate: The sampling rate in [0, 1].
+        steps: How many sums there are.
+
+    Returns:
+        Standard deviation over clip; never less than what the ε needs.
+    """
     return calibrate.noise_multiplier(lambda m: Repeated(PoissonGaussian(m, rate, 1, replaced=False), steps), epsilon, delta)
 
 
 def classic_std(sensitivity: float, epsilon: float, delta: float) -> float:
-    """Δ·√(2 ln(1.25/δ))/ε, the textbook formula that many systems use (proven for ε < 1 only)."""
+    """The textbook formula Δ·√(2 ln(1.25/δ))/ε that many systems use. It is proven for ε < 1 only.
+
+    Args:
+        sensitivity: Δ₂, in the unit of the data.
+        epsilon: ε > 0.
+        delta: δ in (0, 1).
+
+    Returns:
+        A standard deviation in the unit of the data.
+    """
     return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-
-
-def in_clear(
-    unit: str,
-    viewer: str,
-    reason: str,
-    no_fix: str,
-    rounds: int = 1,
-    relation: str = "zero-out",
-    *,
-    published: tuple[Published, ...] | None = None,
-    unprotected: tuple[str, ...] = ("everything",),
-    not_priced: tuple[str, ...] = (),
-) -> Reading:
-    """Nothing protects the unit: ∞, because."""
-    row = Row(unit, relation, viewer, events(Unprotected(reason)), max(rounds, 1), 0.0, reason)
-    claim = no_claim("no ε is stated") if published is None else published
-    return Reading((row,), claim, unprotected, not_priced, no_fix=no_fix)

@@ -13,19 +13,19 @@ aliases written out.
 import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fedgraph import plugins
 from fedgraph.documents.lines import Location
 from fedgraph.documents.lines import small_text_file as ordinary_text
 from fedgraph.errors import PricingError, ScenarioError
 from fedgraph.pricing import formats
-from fedgraph.pricing.base import entries, places
+from fedgraph.pricing.catalogue import entries, places, systems
 from fedgraph.pricing.formats import Tree, table
-from fedgraph.pricing.python_joins import plain
 from fedgraph.pricing.python_program import Program
-from fedgraph.pricing.python_values import Call, Part, Table, Value
+from fedgraph.pricing.python_values import Call, Part, Table, Value, plain
 from fedgraph.pricing.questions import ASKED, Answers, text
 
 _SCRIPTS = ("command", "namespace", "json", "yaml")
@@ -35,10 +35,20 @@ KINDS = (".yaml", ".yml", ".json", ".jsonl", ".toml", ".py", ".ipynb", ".conf", 
 
 @dataclass(frozen=True)
 class Document:
-    """One file. kind: yaml, json, toml, python, command, namespace or ledger. data: its mapping (options of a command, the
-    namespace). command: the words of a command line. text: a Python program. lines: where keys stand. answers: what the user
-    says of facts that the file leaves open. followed: the program of an app of several files. written: files that a notebook
-    writes. system: the key of its reader."""
+    """One file, read as data.
+
+    Attributes:
+        path: The file, or the folder of a job.
+        kind: ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``namespace`` or ``ledger``.
+        data: Its mapping: keys of a file, options of a command line, or values of a namespace.
+        command: The words of a command line.
+        text: A Python program.
+        lines: Keys → the line where they stand; empty for formats that keep no lines.
+        answers: What the user says of facts that the file leaves open.
+        followed: The program of an app of several files; None where the file stands for itself.
+        written: Python files that a notebook writes beside it, with their texts.
+        system: The key of its reader; empty until that is known.
+    """
 
     path: Path
     kind: str
@@ -57,7 +67,17 @@ class Document:
         return entries()[self.system].words
 
     def ask(self, name: str, known: float | None = None, *about: object, **facts: object) -> float:
-        """``known`` where the file says it; else what the user says, or a question of ``questions.yaml`` about ``facts``."""
+        """A number or a yes or no that the price needs.
+
+        Args:
+            name: The fact, as in ``questions.yaml``. An entry of the system's own, such as ``pfl delta``, comes first.
+            known: What the file says; None where it says nothing.
+            *about: What the question is about, for the places ``{0}``, ``{1}`` … in its words.
+            **facts: The same, for named places.
+
+        Returns:
+            ``known``; else the user's answer; else the worst or first plausible value (``Answers.ask``). Yes is 1.0.
+        """
         if known is not None:
             return known
         said = ASKED.get(f"{self.system} {name}") or ASKED[name]
@@ -102,7 +122,18 @@ class Document:
         root: Path | None = None,
         more: tuple[Path, ...] = (),
     ) -> Program:
-        """A program, followed once for all answers that it does not depend on (arguments: ``Program``)."""
+        """A program, followed once for all answers that it does not depend on.
+
+        Args:
+            path: Its first file.
+            text: The text of that file.
+            config: The run configuration of a Flower app; None where there is none.
+            root: The folder that its modules stand in; None for the file's own.
+            more: Other files of the same program.
+
+        Returns:
+            The program. Answers that it used, and assumptions that decided a branch, are noted.
+        """
         key = repr((path, root, more, sorted((config or {}).items()), sorted(self.answers.given.items())))
         if key not in self.answers.programs:
             self.answers.programs[key] = Program(
@@ -127,8 +158,15 @@ class Document:
         return tuple(call for call in self.program.calls if call.own is None)
 
     def made(self, *names: str) -> list[Call]:
-        """The calls of these names that are reached. Where all of them stand in functions that nothing calls: none in a program
-        that does something, all in a file that only defines."""
+        """The calls of these names that take part.
+
+        Args:
+            *names: Last parts of names of classes or functions.
+
+        Returns:
+            The calls that are reached. Where all of them stand in functions that nothing calls: none in a program that does
+            something, and all in a file that only defines.
+        """
         found = [call for call in self.calls if call.name in names]
         live = [call for call in found if call.reached]
         if found and not live and not self.program.standalone:
@@ -137,7 +175,14 @@ class Document:
         return live
 
     def used(self, *names: str) -> tuple[list[Call], str]:
-        """The calls of these names that are reached and taken, and, where there are none, why not."""
+        """The calls of these names that are reached and whose branches are taken.
+
+        Args:
+            *names: Last parts of names.
+
+        Returns:
+            The calls, and, where there are none, the reason in words.
+        """
         found = self.made(*names)
         taken = [call for call in found if self.answers.taken(call)]
         if taken:
@@ -154,22 +199,42 @@ class Document:
         return found[0] if found and not self.made(*names) else None
 
     def number(self, call: Call, name: str, asked: str = "") -> float | None:
-        """The number of an argument, or what the program sets on the object later; None where it is not given.
+        """The number that an object holds at the end: an argument, or what the program sets on it later.
 
-        asked: the fact's name where it is not the argument's.
+        Args:
+            call: What made the object.
+            name: The argument.
+            asked: What the fact is called where it is asked; the argument's name where this is empty.
+
+        Returns:
+            A finite number; None where it is not given.
         """
         return self.answers.number(call.held(name), asked or name, call.set_at.get(name, call.line))
 
     def need(
         self, call: Call, name: str, least: float | None = None, above: float | None = None, below: float = math.inf
     ) -> float:
-        """As ``number``; where it is missing or not ≥ ``least``, > ``above`` and < ``below``, an error."""
+        """As ``number``, for what a price cannot do without.
+
+        Args:
+            call: What made the object.
+            name: The argument.
+            least: The smallest value that is allowed; None for no bound.
+            above: A bound that the value must exceed; None for no bound.
+            below: A bound that the value must stay below.
+
+        Returns:
+            The number.
+
+        Raises:
+            PricingError: It is missing, or outside the bounds.
+        """
         value = self.number(call, name)
         if value is None or (least is not None and value < least) or (above is not None and value <= above) or value >= below:
             bound = f"≥ {least:g}" if least is not None else f"> {above:g}" if above is not None else ""
             bound = f"in ({above or 0:g}, {below:g})" if below < math.inf else bound
             message = f"{call.name} needs {name} as a number {bound}, found {text(call.held(name))}; write it out"
-            raise self.error(f"{message}, or answer --given {name}=…", line=call.line, path=call.path)
+            raise self.error_at(call, f"{message}, or answer --given {name}=…")
         return value
 
     def exchanged(self) -> str:
@@ -185,7 +250,15 @@ class Document:
         return ""
 
     def altered(self, made: Call | Part, *harmless: str) -> str:
-        """Why a mechanism may not be what it was made as: something else of it is set later."""
+        """Why a mechanism may not be what it was made as: the program sets something else of it later.
+
+        Args:
+            made: The mechanism, or a part of what a call returned.
+            *harmless: Attributes that may be set without harm, beside the call's own parameters.
+
+        Returns:
+            The reason; empty where there is none, or where the user says that it does the same.
+        """
         name = made.name if isinstance(made, Call) else made.call.name
         for attribute, line in made.set_at.items():
             asked = f"Line {line} sets {attribute} of what {name} makes: does it still clip and add the same noise?"
@@ -201,11 +274,36 @@ class Document:
         return self.lines.get(keys, 1)
 
     def error(self, message: str, *keys: str, line: int | None = None, path: Path | None = None) -> PricingError:
+        """An error in one line.
+
+        Args:
+            message: What is wrong, and what is allowed.
+            *keys: Where it stands, as keys from the top of the file.
+            line: The line, where keys do not say it.
+            path: The file, where it is another one.
+
+        Returns:
+            The error, which the caller raises.
+        """
         return PricingError(f"{path or self.path}:{line or self.line(*keys)}: {' '.join(message.split())}")
+
+    def error_at(self, call: Call, message: str) -> PricingError:
+        """An error at a call, with the file and the line in which it stands."""
+        return self.error(message, line=call.line, path=call.path)
 
 
 def read(path: Path) -> Document:
-    """The file as data. ``PricingError`` in one line where it is missing, too large, of another type, damaged or a bomb."""
+    """A file as data. Nothing in it is run.
+
+    Args:
+        path: A file; or the folder of an app, of a FLARE job, of a run or of an export.
+
+    Returns:
+        The document, without answers and system.
+
+    Raises:
+        PricingError: One line, where it is missing, larger than a megabyte, of another type, damaged, or expands without end.
+    """
     if path.is_dir():
         if (job := _job(path)) is not None:
             return job
@@ -233,7 +331,17 @@ def read(path: Path) -> Document:
 
 
 def text_of(path: Path) -> str:
-    """The text of an ordinary file of at most one megabyte. ``PricingError`` in one line for anything else."""
+    """The text of an ordinary file.
+
+    Args:
+        path: The file; at most one megabyte.
+
+    Returns:
+        The text.
+
+    Raises:
+        PricingError: It cannot be read, is too large, or is not UTF-8.
+    """
     try:
         return ordinary_text(path, f"a configuration ({', '.join(KINDS)})")
     except ScenarioError as error:
@@ -242,23 +350,35 @@ def text_of(path: Path) -> str:
 
 def _job(folder: Path) -> Document | None:
     """The folder of a FLARE job: its ``meta.json`` and the configurations of its apps; None where it is none."""
-    found = [p for end in ("json", "conf", "yml", "yaml") for p in sorted(folder.glob(f"*/config/config_fed_*.{end}"))]
-    found = found or [p for end in ("json", "conf", "yml", "yaml") for p in sorted(folder.glob(f"config/config_fed_*.{end}"))]
+    found: list[Path] = []
+    for above in ("*/", ""):
+        ends = ("json", "conf", "yml", "yaml")
+        found = found or [p for end in ends for p in sorted(folder.glob(f"{above}config/config_fed_*.{end}"))]
     if not found:
         return None
     if len(found) > 100:
         raise PricingError(f"{folder}: a job of {len(found)} configurations; at most 100 are read")
-    apps: dict[str, Tree] = {}
+    apps: dict[str, dict[str, Tree]] = {}
     for path in found:
-        held = table(apps.setdefault(path.parents[1].name if path.parents[1] != folder else "app", {}))
-        held[path.stem] = dict(read(path).data)
-        apps[path.parents[1].name if path.parents[1] != folder else "app"] = held
+        app = path.parents[1]
+        apps.setdefault(app.name if app != folder else "app", {})[path.stem] = dict(read(path).data)
     meta = next((read(folder / name).data for name in ("meta.json", "meta.conf") if (folder / name).is_file()), {})
-    return Document(folder, "json", {"meta": dict(meta), "apps": apps})
+    return Document(folder, "json", {"meta": dict(meta), "apps": dict(apps)})
 
 
 def from_text(path: Path, text: str) -> Document:
-    """A command line, a printed namespace, or ``key: value`` lines."""
+    """A document of a text that has no suffix to tell its format.
+
+    Args:
+        path: What messages call it.
+        text: A command line, a printed ``Namespace(…)``, or lines of ``key: value`` or ``key=value``.
+
+    Returns:
+        The document, of kind ``command`` or ``namespace``.
+
+    Raises:
+        PricingError: It is none of these.
+    """
     body = "\n".join(row for row in text.splitlines() if not row.lstrip().startswith("#")).strip()
     if re.match(r"^(argparse\.)?Namespace\(", body):
         return Document(path, "namespace", formats.namespace(path, body))
@@ -269,3 +389,56 @@ def from_text(path: Path, text: str) -> Document:
     if pairs and all(pairs):
         return Document(path, "namespace", {m[1].replace("-", "_"): formats.scalar(m[2]) for m in pairs if m})
     raise PricingError(f"{path}:1: not a command line, not Namespace(…) and not key: value lines")
+
+
+def reader_of(document: Document, system: str | None = None) -> str:
+    """The system that a document belongs to.
+
+    Args:
+        document: The file, read as data.
+        system: A key of ``systems()`` that the user named; None where the document is to tell.
+
+    Returns:
+        The key of the system.
+
+    Raises:
+        PricingError: There is no system of that name, no system recognises the document, or several do.
+    """
+    names = systems()
+    if system is not None and system not in names:
+        raise PricingError(f"--as {system}: unknown{plugins.suggest(system, names)}; allowed: {', '.join(names)}")
+    found = [system] if system else []
+    for name in names if system is None else ():
+        if any(all(LOOKS[what](document, said) for what, said in line.items()) for line in entries()[name].recognised):
+            found.append(name)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise PricingError(f"{document.path}: could be {' or '.join(found)}; say which with --as")
+    raise PricingError(
+        f"{document.path}: no system known here writes this; say which with --as ({', '.join(names)}), or describe it in a "
+        "neutral YAML (mechanism, unit, clip, noise_std, …)"
+    )
+
+
+def _lists(document: Document, key: str) -> bool:
+    """Whether the document is a list, under the plural of ``key``, of mappings with that key."""
+    held = document.data.get(f"{key}s")
+    return isinstance(held, list) and all(isinstance(each, dict) and key in each for each in held)
+
+
+# What a line of ``recognised`` may ask of a document; a line holds where all of it does.
+LOOKS: Mapping[str, Callable[[Document, Collection[str]], bool]] = {
+    "kinds": lambda document, kinds: document.kind in kinds,
+    "keys": lambda document, keys: set(keys) <= {*document.data, *table(document.data.get("tool"))},
+    "any_key": lambda document, keys: any(key in document.data for key in keys),
+    "lists": lambda document, keys: all(_lists(document, key) for key in keys),
+    "imports": lambda document, packages: document.imports_of(*packages),
+    "no_import": lambda document, packages: not document.imports_of(*packages),
+    "calls": lambda document, names: document.kind == "python" and any(call.name in names for call in document.calls),
+    "made": lambda document, names: document.kind == "python" and bool(document.made(*names)),
+    "configures": lambda document, names: set(names) <= set(document.configured),
+    "first": lambda document, words: bool({*document.bare_words[:1]} & {*words}),
+    "command": lambda document, words: any(word in said.lower() for said in document.command for word in words),
+    "system": lambda document, names: document.data.get("system") in names,
+}

@@ -6,34 +6,50 @@ exact name of the task and by its direction: results leave a client by ``task_re
 on ``task_data_filters``, for another task, or on the server protect nothing that a client sends.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fedgraph.errors import PricingError
+from fedgraph.pricing.catalogue import places
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import Tree, table
+from fedgraph.pricing.python_values import Call, Items, Name, Value, candidates, plain
+from fedgraph.pricing.questions import text
 
 KNOWN = ("PercentilePrivacy", "SVTPrivacy", "GaussianPrivacy")
-METRICS = ("validate", "evaluate", "cross_site_validation")
 KINDS = {"FULL": "WEIGHTS", "DIFF": "WEIGHT_DIFF"}
-FILES = ("config_fed_client", "config_fed_server")
+_ADDERS = {  # method of a recipe → the direction that its filter stands in
+    "add_client_output_filter": "out", "add_client_input_filter": "in",
+    "add_server_output_filter": "server", "add_server_input_filter": "server",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Filter:
+    """A filter, and its options."""
+
     name: str
     args: dict[str, Tree]
 
 
 @dataclass(frozen=True)
 class Chain:
+    """Filters that stand on the results of tasks, in their order. ``*`` among the tasks stands for all."""
+
     tasks: tuple[str, ...]
     filters: tuple[Filter, ...]
 
 
 @dataclass(frozen=True)
 class Site:
-    """What one site (or all of them alike) sends. tasks: of its executors. kind: of data that it sends, None where not said."""
+    """What one site, or all of them alike, sends.
+
+    Attributes:
+        name: The site, in words.
+        chains: Filters on what leaves it.
+        tasks: Tasks that its executors answer.
+        kind: ``WEIGHTS`` or ``WEIGHT_DIFF``, the kind of data that it sends; None where that is not said.
+    """
 
     name: str
     chains: tuple[Chain, ...]
@@ -43,19 +59,39 @@ class Site:
 
 @dataclass
 class Job:
+    """A job, as far as its files say.
+
+    Attributes:
+        sites: Who sends results.
+        rounds: How many rounds there are; None where that is not said.
+        aside: Filters that protect nothing that is sent, each with the reason.
+    """
+
     sites: list[Site] = field(default_factory=list)
     rounds: int | None = None
     aside: list[str] = field(default_factory=list)  # filters that protect nothing that is sent, and why
 
 
 def read(document: Document) -> Job:
-    """The job of a document; ``PricingError`` for what FLARE would refuse."""
+    """The job of a document.
+
+    Args:
+        document: A client's configuration, a site's ``privacy.json``, the folder of a job, or a Python file.
+
+    Returns:
+        The job.
+
+    Raises:
+        PricingError: FLARE would refuse it, or it leaves open which of several scopes is meant.
+    """
+    if document.kind == "python":
+        return _read_python(document)
     if "apps" in document.data and "meta" in document.data:
         return _folder(document)
     job = Job(rounds=_rounds(document, document.data))
     if "scopes" in document.data:
         _scopes(document, job)
-    elif document.path.stem == FILES[1] or ("workflows" in document.data and "executors" not in document.data):
+    elif document.path.stem == "config_fed_server" or ("workflows" in document.data and "executors" not in document.data):
         job.aside += _of_the_server(document, document.data)
         job.sites.append(Site("the clients", ()))
     else:
@@ -111,10 +147,9 @@ def _executors(document: Document, data: dict[str, Tree]) -> tuple[tuple[str, ..
 
 def _scopes(document: Document, job: Job) -> None:
     """The scope that the job runs in: the default one; of several without a default, it is asked."""
-    scopes = [table(s) for s in _listed(document, document.data.get("scopes"), "scopes")]
     default = document.data.get("default_scope")
     found = []
-    for scope in scopes:
+    for scope in map(table, _listed(document, document.data.get("scopes"), "scopes")):
         name, filters = str(scope.get("name")), []
         listed = _listed(document, scope.get("task_result_filters"), "scopes")
         for entry, used in zip(listed, _entries(document, listed), strict=True):
@@ -135,11 +170,9 @@ def _scopes(document: Document, job: Job) -> None:
         names = ", ".join(f"of scope {name}" for name, _ in private)
         raise PricingError(f"{document.path}: privacy filters {names}: a job runs in one scope; price a file with one")
     elif len(found) > 1 and private:
-        name = private[0][0]
-        inside = document.answers.whether(
-            f"job in scope {name}", f"Does the job run in scope {name!r} (in its meta.json)? The site has {len(found)} scopes."
-        )
-        chosen = private[0][1] if inside else ()
+        name, filters_of_it = private[0]
+        question = f"Does the job run in scope {name!r} (in its meta.json)? The site has {len(found)} scopes."
+        chosen = filters_of_it if document.answers.whether(f"job in scope {name}", question) else ()
     else:
         chosen = private[0][1] if private else ()
     job.sites.append(Site("the site", (Chain(("train",), chosen),) if chosen else ()))
@@ -189,6 +222,123 @@ def _listed(document: Document, value: Tree, key: str) -> list[Tree]:
 def _rounds(document: Document, data: dict[str, Tree]) -> int | None:
     workflows = data.get("workflows")
     inside = [table(table(w).get("args")).get("num_rounds") for w in workflows] if isinstance(workflows, list) else []
-    named = (data.get("num_rounds"), *inside)
-    found = [r for r in named if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
+    found = [r for r in (data.get("num_rounds"), *inside) if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
     return sum(found) if found else None
+
+
+def _read_python(document: Document) -> Job:
+    """The job that a Python file builds; ``PricingError`` for what FLARE would refuse."""
+    job = Job(rounds=_rounds_of_calls(document))
+    placed: dict[str, dict[tuple[str, ...], tuple[Filter, ...]]] = {}  # site → tasks → filters in their order
+    sites: set[str] = set()
+    calls = document.made(*_ADDERS, "to", "to_clients", "to_server")
+    for call in calls:
+        for used, direction, targets, tasks in _added(document, call, job):
+            if direction == "site":
+                sites |= set(targets)
+            elif direction == "out":
+                for target in targets:
+                    there = placed.setdefault(target, {})
+                    there[tasks] = (*there.get(tasks, ()), used)
+    # The kind of data that clients send: the transfer type of a recipe or a runner, FULL where it says none.
+    kinds = set()
+    for call in document.calls:
+        value = plain(call.get("params_transfer_type"))
+        if call.reached and ("params_transfer_type" in call.keywords or call.name.endswith(("Recipe", "ScriptRunner"))):
+            kinds.add(KINDS.get("FULL" if value is None else _last(value).upper()))
+    kind, everywhere = (kinds.pop() if len(kinds) == 1 else None), placed.pop("*", {})
+    named = sorted((sites | set(placed)) - {"*", "server"})
+    for site in named or ["*"]:
+        own = placed.get(site, {})
+        chains = tuple(Chain(t, (*everywhere.get(t, ()), *own.get(t, ()))) for t in {**everywhere, **own})
+        job.sites.append(Site("the clients" if site == "*" else site, chains, (), kind))
+    if placed and len(named) == 1:
+        clients = _numbers(document, ["n_clients", "num_clients", "min_clients"], "clients in all")
+        count = int(max(clients, default=1))
+        job.sites += [Site(f"{count - 1} of {count} sites", (), (), kind)] if count > 1 else []
+    given = [held for call in calls for name in ("filter", "obj") for held in candidates(plain(call.get(name, 0)))]
+    lines = {held.line for held in given if isinstance(held, Call)}
+    made = [call for call in document.made(*KNOWN) if call.line not in lines]
+    job.aside += [f"{call.name} (line {call.line}) is made and given to nobody" for call in made]
+    return job
+
+
+def _added(document: Document, call: Call, job: Job) -> Iterator[tuple[Filter, str, tuple[str, ...], tuple[str, ...]]]:
+    """(filter, direction, sites, tasks) of what a call adds; direction ``site`` where it adds something else to sites."""
+    held = call.get("filter") if call.name in _ADDERS else call.get("obj")
+    target: tuple[str, ...] = ("*",) if call.name != "to" else _words(call.get("target"), ("*",))
+    inner = plain(held)
+    used = inner.name if isinstance(inner, Call) else ""
+    if call.name in _ADDERS:
+        direction = _ADDERS[call.name]
+        target = ("server",) if direction == "server" else _words(call.get("clients"), ("*",))
+    elif used not in KNOWN:
+        yield Filter(used, {}), "site", tuple(t for t in target if t != "server") if call.name == "to" else (), ()
+        return
+    else:
+        said = plain(call.get("filter_type"))
+        word = _last(said)
+        if word.upper() not in ("TASK_RESULT", "TASK_DATA"):
+            found = "nothing" if said is None else text(said)
+            raise document.error_at(call, f"{used}: filter_type is {found}; FLARE needs FilterType.TASK_RESULT or TASK_DATA")
+        direction = "out" if word.upper() == "TASK_RESULT" else "in"
+        direction = "server" if call.name == "to_server" or target == ("server",) else direction
+    if not isinstance(inner, Call):
+        return
+    if direction in ("in", "server"):
+        why = "it filters what arrives, not what is sent" if direction == "in" else "it stands on the server"
+        job.aside += [f"{used} (line {inner.line}): {why}"] if used in KNOWN else []
+        return
+    if not document.answers.taken(call):
+        job.aside.append(f"{used} (line {call.line}) is only added where {' and '.join(call.conditions)} holds")
+        return
+    yield Filter(used, _args(document, inner)), "out", target, _words(call.get("tasks"), ("*",))
+
+
+def _words(value: Value, default: tuple[str, ...]) -> tuple[str, ...]:
+    """Names in a list, or one name; undecided ones are taken as a name that nothing else has."""
+    inner = plain(value)
+    if inner is None:
+        return default
+    if isinstance(inner, (Items, tuple)) and (not isinstance(inner, Items) or inner.whole):
+        return tuple(held if isinstance(held := plain(v), str) else text(v) for v in inner)
+    return (inner if isinstance(inner, str) else text(inner),)
+
+
+def _args(document: Document, call: Call) -> dict[str, Tree]:
+    if call.name not in KNOWN:
+        return {}
+    parameters = list(places(call.name))
+    if len(call.args) > len(parameters) or "**" in call.keywords:
+        raise document.error_at(call, f"{call.name}: write its options out by name")
+    args: dict[str, Tree] = {}
+    for name in {**dict(zip(parameters, call.args, strict=False)), **call.keywords, **call.attributes}:
+        held = plain(call.held(name))
+        if name == "data_kinds" and held is not None:
+            kinds = held if isinstance(held, (Items, tuple)) else ()
+            args[name] = [_last(plain(kind)) for kind in kinds] or ["?"]
+        elif name not in ("replace", "data_kinds") and held is not None:
+            number = document.number(call, name)
+            if number is None:
+                raise document.error_at(call, f"{call.name}: {name} is not a number in this file; write it out")
+            args[name] = number
+    return args
+
+
+def _last(value: Value) -> str:
+    """The last part of a name, or a text."""
+    return value.dotted.rsplit(".", 1)[-1] if isinstance(value, Name) else value if isinstance(value, str) else "?"
+
+
+def _numbers(document: Document, names: Sequence[str], asked: str) -> list[float]:
+    """What calls that are reached say by these keywords. asked: the fact's name."""
+    said = [(call, name) for call in document.calls if call.reached for name in names if name in call.keywords]
+    return [number for call, name in said if (number := document.number(call, name, asked)) is not None]
+
+
+def _rounds_of_calls(document: Document) -> int | None:
+    numbers = _numbers(document, ["num_rounds"], "rounds")
+    if len(numbers) > 1:
+        question = f"How many rounds are run in all? The file says {' and '.join(f'{n:g}' for n in numbers)}."
+        return int(document.answers.ask("rounds", question, (sum(numbers), max(numbers)), sum(numbers)))
+    return int(numbers[0]) if numbers else None

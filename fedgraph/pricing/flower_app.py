@@ -9,23 +9,29 @@ import ast
 import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
 from fedgraph.pricing import documents
 from fedgraph.pricing import python_values as values
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import Tree, table
-from fedgraph.pricing.python_joins import is_plain, plain
-from fedgraph.pricing.python_values import Call, Function, Items, Name, Value
+from fedgraph.pricing.python_values import Call, Function, Items, Name, Value, is_plain, plain
 from fedgraph.pricing.questions import text
 
+_COMPONENTS = ("tool", "flwr", "app", "components")
 _STARTERS = ("ServerAppComponents", "ServerApp", "LegacyContext", "start_server", "start_simulation")
 
 
 @dataclass(frozen=True)
 class Chain:
-    """The mods that a reply of training passes. names: of mods that are not part of the app. whole: whether all are known.
-    order: names of mods, and mods of the app's own, the outermost first."""
+    """The mods that a reply of training passes.
+
+    Attributes:
+        what: Whose replies they are, in words.
+        mods: Mods that are objects, such as ``LocalDpMod(…)``, also inside mods of the app's own.
+        names: Names of mods that are not part of the app.
+        whole: Whether everything in the list is known.
+        order: Names of mods, and mods of the app's own, the outermost first.
+    """
 
     what: str
     mods: tuple[Call, ...]
@@ -33,8 +39,21 @@ class Chain:
     whole: bool
     order: tuple[str | Function, ...] = ()
 
+    def then(self, inner: "Chain") -> "Chain":
+        """This chain around another one, which it takes its name from."""
+        mods, order = (*self.mods, *inner.mods), (*self.order, *inner.order)
+        return Chain(inner.what, mods, self.names | inner.names, self.whole and inner.whole, order)
+
     def altered(self, document: Document, mod: str) -> str:
-        """Why what a mod makes of a reply may not be what is sent: a mod of the app's own gets it afterwards."""
+        """Why what a mod makes of a reply may not be what is sent.
+
+        Args:
+            document: The app, whose user is asked about each mod of the app's own that stands outside of it.
+            mod: The name of the mod.
+
+        Returns:
+            The reason; empty where there is none.
+        """
         for own in itertools.takewhile(lambda each: each != mod, self.order):
             if isinstance(own, Function):
                 asked = f"{own.name} stands outside of {mod} in the mods of {self.what}: does it leave what is sent as it is?"
@@ -45,8 +64,15 @@ class Chain:
 
 @dataclass(frozen=True)
 class App:
-    """document: with the app's program. strategies: what runs, each with its rounds, None where they are not said. chains: of
-    the client's functions for training; None where the client is not in these files. clients: nodes in all."""
+    """A Flower app, as far as it is followed.
+
+    Attributes:
+        document: The file, with the app's program.
+        strategies: What runs, each with its rounds; None where they are not said.
+        chains: One for each function of the client that trains. None where the client is not in these files.
+        clients: How many nodes there are; None where that is not known.
+        queries: Functions that answer a query of the server.
+    """
 
     document: Document
     strategies: tuple[tuple[Value, int | None], ...]
@@ -61,7 +87,7 @@ class App:
 
     @property
     def rounds(self) -> int | None:
-        """Of all strategies together, where nothing else sends messages."""
+        """Rounds of all strategies together; None where they are not known or something else sends messages, too."""
         found = [rounds for _, rounds in self.strategies] if not self.by_hand else []
         return sum(r for r in found if r is not None) if found and None not in found else None
 
@@ -72,17 +98,27 @@ class App:
 
 
 def assemble(document: Document) -> App:
-    """The app of a ``pyproject.toml`` or of one Python file. ``PricingError`` where a part that it names is not there."""
+    """The app of a ``pyproject.toml``, or of one Python file.
+
+    Args:
+        document: The file.
+
+    Returns:
+        The app, followed from its entry points.
+
+    Raises:
+        PricingError: A part that the file names is not there.
+    """
     if document.kind == "python":
         return _assembled(document, None, _simulated(document))
     flwr, answers = table(table(document.data.get("tool")).get("flwr")), document.answers
     app = table(flwr.get("app"))
-    components, at = table(app.get("components")), ("tool", "flwr", "app", "components")
+    components = table(app.get("components"))
     files: dict[str, tuple[Path, str]] = {}
     for role in ("serverapp", "clientapp"):
         reference = components.get(role)
         if not isinstance(reference, str):
-            raise document.error(f"missing [tool.flwr.app.components] {role}", *at)
+            raise document.error(f"missing [tool.flwr.app.components] {role}", *_COMPONENTS)
         files[role] = (_python_file(document, role, reference), reference.partition(":")[2] or "app")
     (server, _), (client, name) = files["serverapp"], files["clientapp"]
     config = {key: value if is_plain(value) else None for key, value in _flat(app.get("config")).items()}
@@ -96,7 +132,7 @@ def assemble(document: Document) -> App:
     program = document.follow(server, documents.text_of(server), known, document.path.parent, (client,))
     found = program.modules[client.resolve()].local.get(name) if client.resolve() in program.modules else None
     if found is None:
-        raise document.error(f"clientapp: {client.name} has no {name!r}", *at, "clientapp")
+        raise document.error(f"clientapp: {client.name} has no {name!r}", *_COMPONENTS, "clientapp")
     return _assembled(replace(document, followed=program), found, _nodes(document, flwr))
 
 
@@ -104,15 +140,13 @@ def _python_file(document: Document, role: str, reference: str) -> Path:
     module = reference.partition(":")[0]
     parts = module.split(".")
     if not all(part.isidentifier() for part in parts):
-        raise document.error(f"{role} = {reference!r} is not package.module:name", "tool", "flwr", "app", "components", role)
+        raise document.error(f"{role} = {reference!r} is not package.module:name", *_COMPONENTS, role)
     root = document.path.parent
     for base in (root, root / "src"):
         for path in (base.joinpath(*parts).with_suffix(".py"), base.joinpath(*parts, "__init__.py")):
             if path.is_file():
                 return path
-    raise document.error(
-        f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", "tool", "flwr", "app", "components", role
-    )
+    raise document.error(f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", *_COMPONENTS, role)
 
 
 def _nodes(document: Document, flwr: dict[str, Tree]) -> int | None:
@@ -185,34 +219,26 @@ def _chains(document: Document, app: Value) -> list[Chain]:
         return [chain for each in app.values for chain in _chains(document, each)]
     if not isinstance(app, Call) or app.name != "ClientApp":
         return [Chain(f"the client app, {text(app)}", (), frozenset(), False)]
-    first = _mods(document, app.get("mods"))
     if app.get("client_fn") is not None:
-        return [Chain("client_fn", *first)]
-    out = []
+        return [_mods(document, "client_fn", app.get("mods"))]
+    first, out = _mods(document, "the client app", app.get("mods")), []
     for call in document.program.calls:
         if call.name == "train" and call.owner is app and call.decorates is not None:
-            mods, names, whole, order = _mods(document, call.get("mods"))
             action = plain(call.get("action")) or "default"
-            what = f"train ({action}, line {call.line})"
-            out.append(Chain(what, (*first[0], *mods), first[1] | names, first[2] and whole, (*first[3], *order)))
-    return out or [Chain("the client app", *first)]
+            out.append(first.then(_mods(document, f"train ({action}, line {call.line})", call.get("mods"))))
+    return out or [first]
 
 
-_Mods: TypeAlias = tuple[tuple[Call, ...], frozenset[str], bool, tuple[str | Function, ...]]
-
-
-def _mods(document: Document, value: Value) -> _Mods:
-    """The mods of a list: objects, names, whether everything in it is known, and their order. A mod that is there only perhaps
-    is none."""
+def _mods(document: Document, what: str, value: Value) -> Chain:
+    """The chain of a list of mods. A mod that is there only perhaps is none."""
     inner = plain(value)
-    if inner is None:
-        return (), frozenset(), True, ()
     if isinstance(inner, values.Choice):
-        each = [_mods(document, v) for v in inner.values]
-        common = [call for call in each[0][0] if all(any(call is c for c in other[0]) for other in each[1:])]
-        return tuple(common), frozenset.intersection(*(e[1] for e in each)), False, max((e[3] for e in each), key=len)
+        each = [_mods(document, what, v) for v in inner.values]
+        common = [call for call in each[0].mods if all(any(call is c for c in other.mods) for other in each[1:])]
+        names_of_all = frozenset.intersection(*(chain.names for chain in each))
+        return Chain(what, tuple(common), names_of_all, False, max((chain.order for chain in each), key=len))
     if not isinstance(inner, (Items, tuple)):
-        return (), frozenset(), False, ()
+        return Chain(what, (), frozenset(), whole=inner is None)
     calls: list[Call] = []
     names: set[str] = set()
     order: list[str | Function] = []
@@ -233,7 +259,7 @@ def _mods(document: Document, value: Value) -> _Mods:
             order += [held] if not inside and not used else [*(c.name for c in inside), *used]
         else:
             whole = False
-    return tuple(calls), frozenset(names), whole, tuple(order)
+    return Chain(what, tuple(calls), frozenset(names), whole, tuple(order))
 
 
 def _wrapped(document: Document, mod: Function) -> tuple[list[Call], set[str]]:

@@ -15,24 +15,31 @@ does); the exact Gaussian price lies below it.
 import math
 from dataclasses import dataclass
 
-from fedgraph.errors import PricingError
-from fedgraph.pricing.base import Published, places
+from fedgraph.pricing.base import Published
+from fedgraph.pricing.catalogue import places
+from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flower_app import App
-from fedgraph.pricing.python_joins import plain
-from fedgraph.pricing.python_values import Call, Choice, Items, Name, Value
+from fedgraph.pricing.python_values import Call, Choice, Items, Name, Value, plain
 from fedgraph.pricing.questions import Answers, text
 
 HEAVIEST = "weight of the heaviest client, in equal shares"
 EARLIER = {"fraction_fit": "fraction_train", "min_fit_clients": "min_train_nodes"}  # names of apps before 1.21
 _AVERAGES = ("FedAvg", "FedProx")
 _AGGREGATES = {"aggregate_train", "aggregate_fit", "aggregate", "start", "__call__"}
-ORDERS = (*(1 + x / 10 for x in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
+ORDERS: tuple[float, ...] = (*(1 + x / 10 for x in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
 RELATIONS = {"poisson": "add-or-remove-one", "without-replacement": "replace-one", "no-amplification": "add-or-remove-one"}
 
 
 @dataclass(frozen=True)
 class Inner:
-    """The strategy under the noise. gain: by how much its memory raises what one client moves."""
+    """The strategy under the noise.
+
+    Attributes:
+        name: Flower's name of it, also for a class of the app that inherits from it.
+        call: What made it.
+        gain: By how much its memory raises what one client moves; 1 for a mean without memory.
+        own_sampling: Whether the app changes how clients are drawn.
+    """
 
     name: str
     call: Call | None
@@ -42,7 +49,13 @@ class Inner:
 
 @dataclass(frozen=True)
 class Part:
-    """rate: the share of clients in a round, None where it is not known. real: how many are drawn, None where not known."""
+    """Who takes part in a round.
+
+    Attributes:
+        rate: The share of the clients in a round, in (0, 1]; None where it is not known.
+        real: How many are drawn; None where that is not known.
+        sampled: How many the noise is for (num_sampled_clients).
+    """
 
     rate: float | None
     real: float | None
@@ -54,7 +67,14 @@ class Part:
         return self.sampled / (self.real or self.sampled)
 
     def heaviest(self, answers: Answers) -> float:
-        """The largest weight of a client, in the shares that the noise is for."""
+        """The largest weight of a client, which is asked.
+
+        Args:
+            answers: What the user says of open facts.
+
+        Returns:
+            The weight in shares that the noise is for; never less than ``even``.
+        """
         even, sampled = self.even, self.sampled
         said = f" They are {self.real:g} and the noise is for {sampled:g}: equal clients weigh {even:.4g}." if even != 1 else ""
         question = (
@@ -69,10 +89,18 @@ def momentum_gain(rate: float, momentum: float) -> float:
     """Σ|h_k| of FedAvgM: how far clipped updates of all rounds move its next state, in moves of one round.
 
     With the answers of earlier rounds given, a change Δ_t of the mean moves momentum and state by
-    v ← βv + c − Δ_t and c ← c − ηv (``fedavgm.py``: the state c is kept without the noise). ∞ where this does not die out.
+    v ← βv + c − Δ_t and c ← c − ηv (``fedavgm.py``: the state c is kept without the noise).
 
-    >>> gain(1.0, 0.0)
-    1.0
+    Args:
+        rate: The learning rate η of the server.
+        momentum: β.
+
+    Returns:
+        The sum; ∞ where the moves do not die out.
+
+    Example:
+        >>> momentum_gain(1.0, 0.0)
+        1.0
     """
     state, moved, found = 0.0, -1.0, 0.0  # an impulse of one
     for _ in range(100_000):
@@ -87,7 +115,15 @@ def momentum_gain(rate: float, momentum: float) -> float:
 
 
 def inner_strategy(app: App, value: Value) -> Inner | str:
-    """The strategy under the noise, or why nothing is proven of it."""
+    """The strategy under the noise.
+
+    Args:
+        app: The app.
+        value: What the strategy with noise wraps.
+
+    Returns:
+        The strategy, or the reason in words why nothing is proven of it.
+    """
     if isinstance(value, Choice) or not isinstance(value, Call):
         return f"{text(value)}, which is not decided: whether it keeps a state is not known"
     name, own_sampling = value.name, False
@@ -125,7 +161,16 @@ def _setting(app: App, call: Call, name: str, default: float, base: str) -> floa
 
 
 def take_part(app: App, under: Inner, sampled: float) -> Part:
-    """How many clients are drawn, and out of how many."""
+    """How many clients are drawn, and out of how many.
+
+    Args:
+        app: The app.
+        under: The strategy that draws them.
+        sampled: How many the noise is for.
+
+    Returns:
+        Shares and numbers; None in them where the file does not decide.
+    """
     call, nodes = under.call, app.clients
     if call is None or under.own_sampling or "**" in call.keywords or nodes is None:
         return Part(None, None, sampled)
@@ -140,7 +185,14 @@ def take_part(app: App, under: Inner, sampled: float) -> Part:
 
 @dataclass(frozen=True)
 class Counted:
-    """most: rounds before the budget ends. people: clients in all."""
+    """What the accountant of a strategy counts.
+
+    Attributes:
+        delta: Its δ, in (0, 1).
+        most: How many rounds there are before the budget ends.
+        published: What it claims.
+        people: How many clients there are in all.
+    """
 
     delta: float
     most: int
@@ -152,10 +204,13 @@ def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, .
     """What Flower's accountant prints.
 
     Args:
-        multiplier: noise standard deviation over clip, > 0.
-        rounds: of one Gaussian each.
-        delta: in (0, 1).
-        orders: Rényi orders > 1.
+        multiplier: Noise standard deviation over clip; above 0.
+        rounds: How many there are, of one Gaussian each.
+        delta: δ in (0, 1).
+        orders: Rényi orders; each above 1.
+
+    Returns:
+        Its ε ≥ 0: the least over the orders of ε(α) = αT/(2z²), converted as its library does.
     """
     if rounds == 0:
         return 0.0
@@ -170,31 +225,41 @@ def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, .
 
 
 def strategy_accountant(app: App, call: Call, multiplier: float, sampled: float, inner: Inner) -> Counted | None:
-    """What the strategy's accountant says; None where it has none."""
+    """What the strategy's accountant says.
+
+    Args:
+        app: The app.
+        call: The strategy with noise.
+        multiplier: Its noise multiplier.
+        sampled: How many clients its noise is for.
+        inner: The strategy under the noise.
+
+    Returns:
+        What it counts; None where the strategy has no accountant.
+
+    Raises:
+        PricingError: It is another accountant, or one that Flower would refuse here.
+    """
     made = plain(call.held("accountant"))
     if made is None:
         return None
-    where, document = f"{call.path}:{call.line}", app.document
+    document = app.document
     if not isinstance(made, Call) or made.name != "RdpAccountant":
-        raise PricingError(f"{where}: accountant is {text(made)}; allowed: RdpAccountant(PrivacyConfig(…))")
+        raise document.error_at(call, f"accountant is {text(made)}; allowed: RdpAccountant(PrivacyConfig(…))")
     config = plain(made.get("config"))
     if not isinstance(config, Call) or config.name != "PrivacyConfig":
-        raise PricingError(f"{where}: RdpAccountant gets {text(config)}; allowed: PrivacyConfig(…)")
+        raise document.error_at(call, f"RdpAccountant gets {text(config)}; allowed: PrivacyConfig(…)")
     delta = document.need(config, "target_delta", above=0.0, below=1.0)
     people = document.need(config, "population_size", least=sampled)
-    relation, method = _word(config, "neighboring_relation"), _word(config, "sampling_method")
+    relation, method = (_word(document, config, name) for name in ("neighboring_relation", "sampling_method"))
     averages = inner.gain == 1 and inner.name in ("FedAvg", "FedProx")
     if method != "no-amplification" or relation != RELATIONS[method] or multiplier <= 0 or not averages:
-        raise PricingError(
-            f"{where}: Flower refuses an accountant here; it needs no-amplification with add-or-remove-one (found {method}, "
-            f"{relation}), noise and FedAvg"
-        )
-    listed = plain(made.get("orders"))
-    orders = (
-        tuple(float(o) for o in map(plain, listed) if isinstance(o, (int, float)))
-        if isinstance(listed, (Items, tuple))
-        else ORDERS
-    )
+        needs = "no-amplification with add-or-remove-one"
+        message = f"Flower refuses an accountant here; it needs {needs} (found {method}, {relation}), noise and FedAvg"
+        raise document.error_at(call, message)
+    listed, orders = plain(made.get("orders")), ORDERS
+    if isinstance(listed, (Items, tuple)):
+        orders = tuple(float(o) for o in map(plain, listed) if isinstance(o, (int, float)))
     limit = document.number(config, "max_epsilon")
     rounds = app.rounds if app.rounds is not None else 10**9
     # The most rounds whose ε stays at or below the limit.
@@ -207,16 +272,14 @@ def strategy_accountant(app: App, call: Call, multiplier: float, sampled: float,
             low, high = (middle, high) if epsilon(multiplier, middle, delta, orders) <= limit else (low, middle)
         most = low
     theirs = epsilon(multiplier, most, delta, orders) if app.rounds is not None or limit is not None else None
-    ends = (
-        f", and ends after {most:,} of {rounds:,} rounds at max_epsilon = {limit:g}"
-        if limit is not None and most < rounds
-        else ""
-    )
-    claim = Published(theirs, delta, "total", f"Flower's RdpAccountant, add/remove of a client, no amplification{ends}")
+    words = "Flower's RdpAccountant, add/remove of a client, no amplification"
+    if limit is not None and most < rounds:
+        words += f", and ends after {most:,} of {rounds:,} rounds at max_epsilon = {limit:g}"
+    claim = Published(theirs, delta, "total", words)
     return Counted(delta, most, claim, people)
 
 
-def _word(call: Call, name: str) -> str:
+def _word(document: Document, call: Call, name: str) -> str:
     """An option that is a member of an enumeration, or its value."""
     value = plain(call.get(name))
     said = value if isinstance(value, str) else value.dotted.rsplit(".", 1)[-1] if isinstance(value, Name) else "?"
@@ -224,5 +287,5 @@ def _word(call: Call, name: str) -> str:
     allowed = (*RELATIONS, *RELATIONS.values())
     if found not in allowed:
         words = ", ".join(dict.fromkeys(allowed))
-        raise PricingError(f"{call.path}:{call.line}: {name} is {text(value)}; allowed: {words}")
+        raise document.error_at(call, f"{name} is {text(value)}; allowed: {words}")
     return found

@@ -26,7 +26,19 @@ Lines = dict[Location, int]
 
 
 def parsed_file(path: Path, suffix: str, text: str) -> tuple[dict[str, Tree], Lines]:
-    """The mapping of a file, and where its keys stand. ``PricingError`` in one line where it is damaged or a bomb."""
+    """The mapping of a file.
+
+    Args:
+        path: The file, for messages.
+        suffix: Its suffix in small letters: one of ``SUFFIXES``.
+        text: Its content.
+
+    Returns:
+        The mapping, and the line of each key. JSON and HOCON have no lines.
+
+    Raises:
+        PricingError: One line, where it is damaged, holds a key twice, or expands without end.
+    """
     if suffix == ".conf":
         return _mapping(path, hocon(path, text)), {}
     if suffix == ".toml":
@@ -74,8 +86,16 @@ def _json(path: Path, text: str) -> dict[str, Tree]:
 
 
 def notebook(path: Path, text: str) -> tuple[str, dict[Path, str]]:
-    """The code cells of a notebook, one below the other, and the Python files that it writes beside it. Lines for the shell,
-    magic words and cells that are not Python are left out."""
+    """The program of a notebook.
+
+    Args:
+        path: The notebook, for messages and for the folder of files that it writes.
+        text: Its content, JSON.
+
+    Returns:
+        The code cells, one below the other, and the Python files that it writes beside itself. Lines for the shell, magic words
+        and cells that are not Python are left out.
+    """
     cells = _json(path, text).get("cells")
     rows: list[str] = []
     written: dict[Path, str] = {}
@@ -143,8 +163,6 @@ class _Hocon:
 
     def table(self, closing: tuple[str, str], depth: int) -> dict[str, Tree]:
         out: dict[str, Tree] = {}
-        if depth > DEEPEST:
-            raise self.error(f"nested deeper than {DEEPEST}")
         while (token := self.take()) != closing:
             if token == ("mark", ",") and out:
                 continue
@@ -174,6 +192,8 @@ class _Hocon:
 
     def value(self, depth: int) -> Tree:
         kind, word = self.take()
+        if depth > DEEPEST and word in ("{", "["):
+            raise self.error(f"nested deeper than {DEEPEST}")
         if (kind, word) == ("mark", "{"):
             return self.table(("mark", "}"), depth)
         if (kind, word) == ("mark", "["):
@@ -190,8 +210,6 @@ class _Hocon:
 
     def items(self, depth: int) -> list[Tree]:
         out: list[Tree] = []
-        if depth > DEEPEST:
-            raise self.error(f"nested deeper than {DEEPEST}")
         while self.peek() != ("mark", "]"):
             if self.peek() == ("mark", ","):
                 self.at += 1
@@ -202,7 +220,18 @@ class _Hocon:
 
 
 def hocon(path: Path, text: str) -> dict[str, Tree]:
-    """The mapping of a HOCON file. ``PricingError`` in one line for anything that is none."""
+    """A HOCON file.
+
+    Args:
+        path: The file, for messages.
+        text: Its content.
+
+    Returns:
+        Its mapping.
+
+    Raises:
+        PricingError: One line, for anything that is none.
+    """
     reader = _Hocon(path, text)
     if reader.peek() != ("mark", "{"):
         return reader.table(("end", "the end"), 1)
@@ -214,7 +243,18 @@ def hocon(path: Path, text: str) -> dict[str, Tree]:
 
 
 def namespace(path: Path, body: str) -> dict[str, Tree]:
-    """The values of ``Namespace(…)`` as argparse prints it."""
+    """The values of ``Namespace(…)`` as argparse prints it.
+
+    Args:
+        path: The file, for messages.
+        body: One call with keywords.
+
+    Returns:
+        Name → value. What is neither a number, a text nor a truth value stays as it is written.
+
+    Raises:
+        PricingError: It is not one such call.
+    """
     try:
         call = ast.parse(body, mode="eval").body
     except (SyntaxError, ValueError, MemoryError) as error:
@@ -233,7 +273,18 @@ def namespace(path: Path, body: str) -> dict[str, Tree]:
 
 
 def python_line_words(path: Path, body: str) -> list[str]:
-    """The words of the one line that runs Python."""
+    """The words of the one command line that runs Python.
+
+    Args:
+        path: The file, for messages.
+        body: A shell script. A backslash at the end of a line joins it with the next.
+
+    Returns:
+        The words, split as a shell does.
+
+    Raises:
+        PricingError: There are none or several such lines, or one with code of the shell.
+    """
     joined = re.sub(r"\\\s*\n", " ", body)
     runs = [
         row
@@ -251,7 +302,14 @@ def python_line_words(path: Path, body: str) -> list[str]:
 
 
 def command_line_options(words: list[str]) -> dict[str, Tree]:
-    """``--key value``, ``--key=value`` and bare ``--flag`` (True) of a command line; - in names becomes _."""
+    """The options of a command line.
+
+    Args:
+        words: ``--key value``, ``--key=value`` and bare ``--flag``; other words are left out.
+
+    Returns:
+        Key → value; True for a bare flag. A dash in a name becomes ``_``.
+    """
     out: dict[str, Tree] = {}
     index = 0
     while index < len(words):
@@ -285,3 +343,8 @@ def scalar(text: str) -> Tree:
         return float(text)
     except ValueError:
         return text
+
+
+def normal(name: str) -> str:
+    """A name as it is compared: small letters, one kind of gap, no dashes in front."""
+    return re.sub(r"[\s_-]+", " ", name.strip().lower().lstrip("-"))

@@ -1,4 +1,7 @@
-"""A foreign mapping read key by key: what has no meaning for the price is named, and what nobody knows is refused."""
+"""A foreign mapping read key by key.
+
+What has no meaning for the price is named (``without_price``), and what nobody read is refused (``finish``).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from fedgraph.errors import PricingError
 from fedgraph.plugins import suggest
-from fedgraph.pricing import base
+from fedgraph.pricing import catalogue
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import Tree, scalar
 
@@ -15,25 +18,47 @@ _MOST_WHOLE, LARGEST = 10**12, 1e60
 
 
 class Options:
-    """data: the mapping, the document's where None. at: the keys under which it stands there, for messages. At the top, the
-    options of the document's system that have no price (``base.yaml``) are known."""
+    """The options of a file, or of a mapping inside it.
+
+    Args:
+        document: The file.
+        data: The mapping; None for the document's own.
+        at: The keys under which the mapping stands, for messages. At the top, the options of the system that have no price
+            (``ignored`` in ``catalogue.yaml``) are known.
+    """
 
     def __init__(self, document: Document, data: Mapping[str, Tree] | None = None, at: tuple[str, ...] = ()) -> None:
         self._document, self._data, self._at = document, dict(document.data if data is None else data), at
-        self._read = set() if at else set(base.entries()[document.system].ignored.split())
+        self._read = set() if at else set(catalogue.entries()[document.system].ignored.split())
 
     def error(self, name: str, message: str) -> PricingError:
+        """An error at a key of this mapping, which the caller raises."""
         return self._document.error(message, *self._at, name)
 
     def has(self, *names: str) -> bool:
+        """Whether one of these options is given; null counts as not given."""
         return any(self._data.get(name) is not None for name in names)
 
     def raw(self, name: str) -> Tree:
+        """The value of an option as it stands, None where it is not given. It counts as read."""
         self._read.add(name)
         return self._data.get(name)
 
     def number(self, name: str, default: float | None = None, least: float = 0.0, above: bool = False) -> float | None:
-        """A finite or infinite number ≥ ``least`` (> with ``above``); ``default`` where it is not given."""
+        """A number; texts such as ``1e-5`` are read as numbers.
+
+        Args:
+            name: The option.
+            default: What holds where it is not given; it is not checked.
+            least: The smallest value that is allowed.
+            above: Whether the value must exceed ``least``.
+
+        Returns:
+            A number ≥ ``least``, ∞ included; or ``default``.
+
+        Raises:
+            PricingError: It is no number, out of bounds, or outside 10⁻⁶⁰ … 10⁶⁰ in size.
+        """
         value = self.raw(name)
         if isinstance(value, str):
             value = scalar(value)
@@ -57,15 +82,28 @@ class Options:
         return found
 
     def positive(self, name: str, default: float) -> float:
-        """A number > 0."""
+        """A number > 0; ``default`` where it is not given."""
         return self.number(name, default, above=True) or default
 
     def count(self, name: str, default: int | None, least: int = 1) -> int:
-        """A whole number ≥ ``least``."""
+        """As ``whole``, and 0 where neither the option nor a default is given."""
         found = self.whole(name, default, least)
         return 0 if found is None else found
 
     def whole(self, name: str, default: int | None = None, least: int = 0) -> int | None:
+        """A whole number.
+
+        Args:
+            name: The option.
+            default: What holds where it is not given.
+            least: The smallest value that is allowed.
+
+        Returns:
+            The number, at most 10¹²; or ``default``.
+
+        Raises:
+            PricingError: It is no whole number, or out of bounds.
+        """
         found = self.number(name, None, least)
         if found is None:
             return default
@@ -74,12 +112,26 @@ class Options:
         return int(found)
 
     def delta(self, name: str = "delta", default: float | None = None) -> float | None:
+        """A δ in [0, 1); ``default`` where it is not given."""
         found = self.number(name, default)
         if found is not None and not found < 1:
             raise self.error(name, f"{name}: found {found:g}; a δ lies in [0, 1)")
         return found
 
     def choice(self, name: str, allowed: Iterable[str], default: str | None = None) -> str:
+        """One of several words.
+
+        Args:
+            name: The option.
+            allowed: The words.
+            default: What holds where it is not given; None: then it must be given.
+
+        Returns:
+            The word.
+
+        Raises:
+            PricingError: It is missing without a default, or another word.
+        """
         value, allowed = self.raw(name), list(allowed)
         if value is None and default is not None:
             return default
@@ -90,6 +142,7 @@ class Options:
         return str(value)
 
     def flag(self, name: str, default: bool = False) -> bool:
+        """True or false; ``default`` where it is not given. Anything else is a ``PricingError``."""
         value = self.raw(name)
         if value is None:
             return default
@@ -98,6 +151,7 @@ class Options:
         return value
 
     def table(self, name: str) -> Options:
+        """The options of a mapping inside this one; empty where it is not given. ``PricingError`` where it is no mapping."""
         value = self.raw(name)
         if value is not None and not isinstance(value, dict):
             raise self.error(name, f"{name}: found {value!r}; a mapping of keys is expected")
@@ -113,7 +167,14 @@ class Options:
         return [name for name in self._data if name not in self._read]
 
     def finish(self, *also: str) -> None:
-        """``PricingError`` naming the first option that is not known. also: others that a file of another kind has."""
+        """Refuses what nobody read.
+
+        Args:
+            *also: Options that a file of another kind has, for the list of what is allowed.
+
+        Raises:
+            PricingError: It names the first option that is not known.
+        """
         for name in self.rest:
             allowed = sorted(self._read | set(also))
             raise self.error(name, f"unknown option {name!r}{suggest(name, allowed)}; allowed: {', '.join(allowed)}")

@@ -1,16 +1,20 @@
-"""The abstract interpreter's changes: what a program sets on its objects, and the options of its command line."""
+"""The abstract interpreter's state: what a program sets on its objects, the options of its command line, the files it reads."""
 
 import ast
 import math
 import posixpath
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
+from fedgraph.errors import PricingError
 from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_joins import candidates, either, elements, is_plain, lift, line_of, normal, plain, same, truth
-from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value
+from fedgraph.pricing.formats import normal
+from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value, elements, lift, plain, same, truth
 
 Plain: TypeAlias = Callable[..., Value]
 _ROOTS: Mapping[str, Plain] = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp, "ceil": math.ceil, "floor": math.floor}
@@ -21,9 +25,61 @@ PURE: Mapping[str, Plain] = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class View:
+    """The attributes of an object as a dictionary (``vars``, ``__dict__``)."""
+
+    owner: Value
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """A loop over something.
+
+    Attributes:
+        over: What it goes over.
+        times: How often the loops around it make it.
+        steps: Calls of optimizers inside it.
+        reached: False where it stands in a function that nothing calls.
+        depth: How many branches and loops it stands in.
+    """
+
+    over: Value
+    times: Value
+    steps: tuple[Call, ...]
+    reached: bool
+    depth: int
+
+    def steps_of(self, taken: Callable[[Value], bool]) -> Value:
+        """How often it steps each time.
+
+        Args:
+            taken: Which optimizers count.
+
+        Returns:
+            At least 1. Of branches that exclude each other, the one that steps more counts. Not decided where a loop inside
+            steps.
+        """
+        mine = [step for step in self.steps if taken(step.owner)]
+        if any(kind == "loop" for step in mine for kind, _ in step.stack[self.depth + 1 :]):
+            return Unresolved("as often as a loop inside it runs")
+        stacks = Counter(step.stack for step in mine)
+        most: dict[object, int] = {}
+        for stack, count in stacks.items():
+            place = tuple((kind, words.removeprefix("not ")) for kind, words in stack)
+            most[place] = max(most.get(place, 0), count)
+        return max(1, sum(most.values()))
+
+
 class Changes:
-    """given: answers to options of a command line. config: the run configuration of a Flower app, None where there is none.
-    root: the folder of the program. read: the text of one of its files."""
+    """The state of a program that is followed.
+
+    Args:
+        root: The folder of the program. Files outside of it are not read.
+        read: Gives the text of one of its files.
+        given: Answers to options of its command line, by normal name.
+        config: The run configuration of a Flower app; None where there is none.
+    """
 
     def __init__(
         self, root: Path, read: Callable[[Path], str], given: Mapping[str, Value], config: Mapping[str, Value] | None
@@ -38,7 +94,7 @@ class Changes:
         self.options: dict[str, Value] = {}
         self.lengths: list[Value] = []
         self.looped: list[Value] = []
-        self.iterated: list[py.Pass] = []
+        self.iterated: list[Pass] = []
         self.times: Value = 1
         self.argv = False  # whether the program changes its own command line
         self.definitions: list[Function] = []
@@ -48,20 +104,46 @@ class Changes:
         self.main: py.Scope | None = None
         self.repeated: set[ast.AST] = set()  # functions that somebody else calls again and again
 
+    @contextmanager
+    def under(self, kind: Literal["branch", "loop"], words: str) -> Iterator[None]:
+        """What is followed inside depends on a branch or a loop, too."""
+        before = self.stack
+        self.stack = (*before, (kind, words))
+        try:
+            yield
+        finally:
+            self.stack = before
+
+    def looped_since(self, born: py.Stack) -> bool:
+        """Whether a loop is gone through that something born there does not stand in."""
+        return any(kind == "loop" for kind, _ in self.stack[len(born) :])
+
     def weak(self, before: Value, value: Value, missing: bool, born: py.Stack, node: str | ast.AST) -> Value:
-        """What a place holds after an assignment that may not be made, or is made again and again."""
+        """What a place holds after an assignment that may not be made, or is made again and again.
+
+        Args:
+            before: What it held.
+            value: What is assigned.
+            missing: Whether it held nothing.
+            born: The branches and loops that the place was made in.
+            node: The place, for words.
+
+        Returns:
+            The value where the assignment is certain; else one of both, or what nobody knows in a loop.
+        """
         if self.stack == born or missing or same(before, value):
             return value
-        looped = self.again and any(kind == "loop" for kind, _ in self.stack[len(born) :])
-        if looped and not isinstance(value, (Call, py.Part)):
+        if self.again and self.looped_since(born) and not isinstance(value, (Call, py.Part)):
             return Unresolved(f"{node if isinstance(node, str) else ast.unparse(node)}, which changes in a loop")
-        return either(before, value)
+        return py.either(before, value)
 
     def set_name(self, held: dict[str, Value], key: str, value: Value, born: py.Stack) -> None:
+        """A name or key set in a scope or table that was made under ``born``."""
         held[key] = self.weak(held.get(key), value, key not in held, born, key)
 
     def set_attribute(self, owner: Value, name: str, value: Value, node: ast.AST) -> None:
-        for each in candidates(plain(owner)):
+        """An attribute set on all that ``owner`` may be. One of a library's module counts as exchanged (``replaced``)."""
+        for each in py.candidates(plain(owner)):
             match each:
                 case py.Name(dotted="sys") if name == "argv":
                     self.argv = True
@@ -72,11 +154,11 @@ class Changes:
                 case py.Parser():
                     self.set_name(each.options, name, value, each.options.born)
                 case Call() | py.Part():
-                    before = each.attributes.get(name, Unresolved(f"{name} before line {line_of(node)}"))
+                    before = each.attributes.get(name, Unresolved(f"{name} before line {_line_of(node)}"))
                     each.attributes[name] = self.weak(before, value, False, each.born, name)
-                    each.set_at[name] = line_of(node)
-                case py.Name(dotted=dotted) if not is_plain(plain(value)):
-                    self.replaced.setdefault(f"{dotted}.{name}", line_of(node))
+                    each.set_at[name] = _line_of(node)
+                case py.Name(dotted=dotted) if not py.is_plain(plain(value)):
+                    self.replaced.setdefault(f"{dotted}.{name}", _line_of(node))
                 case py.Scope():
                     self.set_name(each.local, name, value, each.born)
                 case py.Class(scope=scope):
@@ -95,11 +177,43 @@ class Changes:
             return self.given[key]
         if isinstance(plain(default), Unresolved):
             return default
-        return py.Assumed(default, (f"{said} = {plain(default)!r}, its default (line {line_of(node)})",))
+        return py.Assumed(default, (f"{said} = {plain(default)!r}, its default (line {_line_of(node)})",))
+
+    def loaded(self, source: Value) -> Value:
+        """The data of a YAML, JSON, TOML or HOCON file of the program's folder, as ``open`` or ``Path`` names it.
+
+        Returns:
+            The data as the program holds them; ``NotImplemented`` where there is no such file, or it cannot be read.
+        """
+        inner = plain(source)
+        for _ in range(4):
+            if isinstance(inner, Call) and inner.name in ("open", "read", "read_text"):
+                inner = plain(inner.get("file", 0) if inner.owner is None else inner.owner)
+            elif isinstance(inner, Call) and inner.name == "Path":
+                inner = plain(inner.get("path", 0))
+        path = self.root / inner if isinstance(inner, str) and len(inner) < 500 and "\0" not in inner else self.root
+        if path.suffix not in formats.SUFFIXES or not path.is_file() or not path.resolve().is_relative_to(self.root.resolve()):
+            return NotImplemented
+        try:
+            return _as_held(formats.parsed_file(path, path.suffix, self.read(path))[0], self.stack)
+        except PricingError:
+            return NotImplemented
 
     def parser(
         self, parser: py.Parser, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
     ) -> Value:
+        """What a call of a parser of the command line gives.
+
+        Args:
+            parser: The parser.
+            name: Its method.
+            args: Arguments by place.
+            keywords: Arguments by name.
+            node: The call.
+
+        Returns:
+            Parsed options for ``parse_args``; a parser for groups; None for what adds options.
+        """
         if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"):
             return parser
         defaults: dict[str, Value] = {}
@@ -108,8 +222,7 @@ class Changes:
         elif name == "add_argument" and "**" not in keywords:
             defaults = self.argument(args, keywords, node)
         elif name in ("parse_args", "parse_known_args"):
-            parsed = Table(parser.options)
-            parsed.born = self.stack
+            parsed = Table(parser.options, self.stack)
             for held in map(plain, (*args, *keywords.values())):  # words or a namespace in place of the command line
                 words = [plain(v) for v in elements(held) or ()]
                 if isinstance(held, Table) and held.whole:
@@ -128,7 +241,11 @@ class Changes:
         return None
 
     def argument(self, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> dict[str, Value]:
-        """An option of a parser, and its default."""
+        """An option of a parser (argparse or click) and its default.
+
+        Returns:
+            One name with its default; empty where the name is not known. An option that must be given is not decided.
+        """
         flags = [flag for a in args if isinstance(flag := plain(a), str)]
         long = [flag for flag in flags if flag.startswith("--")] or flags
         named = plain(keywords.get("dest")) or (long[0].lstrip("-").replace("-", "_") if long else None)
@@ -141,3 +258,16 @@ class Changes:
             default = lift(node, PURE[kind.dotted], default)
         default = Unresolved(f"--{named}, which has no default") if needed and default is None else default
         return {named: self.assumed(named, default, f"--{named.replace('_', '-')}", node)}
+
+
+def _as_held(data: object, born: py.Stack) -> Value:
+    """Plain data (of a YAML or JSON file) as a program holds it."""
+    if isinstance(data, dict):
+        return Table({str(key): _as_held(value, born) for key, value in data.items()}, born)
+    if isinstance(data, list):
+        return Items((_as_held(value, born) for value in data), born)
+    return data
+
+
+def _line_of(node: ast.AST) -> int:
+    return node.lineno if isinstance(node, (ast.expr, ast.stmt)) else 0

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_changes import Plain
-from fedgraph.pricing.python_joins import either, elements, is_plain, lift, notes, plain, truth
 from fedgraph.pricing.python_objects import Objects
-from fedgraph.pricing.python_values import Assumed, Function, Items, Scope, Table, Unresolved, Value
+from fedgraph.pricing.python_values import Function, Items, Scope, Table, Unresolved, Value, elements, lift, notes, plain, truth
 
 MOST_STEPS = 400_000
 
@@ -29,19 +28,30 @@ _OPERATORS: Mapping[type[ast.AST], Plain] = {
 
 
 class Expressions(Objects):
+    """The interpreter with its expressions."""
+
     def step(self, node: ast.stmt | ast.expr, scope: Scope) -> None:
+        """Counts one step. ``PricingError`` after ``MOST_STEPS``, for a program that is too large to follow."""
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise PricingError(f"{scope.path}:{node.lineno}: too much to follow; name the file that holds the privacy alone")
 
     def value(self, node: ast.expr | None, scope: Scope) -> Value:
-        """What an expression is worth."""
+        """What an expression is worth.
+
+        Args:
+            node: The expression; None is worth None.
+            scope: The scope that names are read from.
+
+        Returns:
+            The value; ``Unresolved`` for what is not understood. Calls inside of that are still noted.
+        """
         if node is None:
             return None
         self.step(node, scope)
         match node:
             case ast.Constant(value=held):
-                return held if is_plain(held) else Unresolved(node)
+                return held if py.is_plain(held) else Unresolved(node)
             case ast.Name(id="__name__"):
                 return "__main__"
             case ast.Name(id=name):
@@ -58,7 +68,7 @@ class Expressions(Objects):
             case ast.UnaryOp(op=ast.Not(), operand=part):
                 inner = self.value(part, scope)
                 decided, said = truth(inner), notes(inner)
-                return Unresolved(node) if decided is None else Assumed(not decided, said) if said else not decided
+                return Unresolved(node) if decided is None else py.assume(not decided, said)
             case ast.UnaryOp(op=sign, operand=part):
                 return lift(node, _OPERATORS[type(sign)], self.value(part, scope))
             case ast.BinOp():
@@ -95,8 +105,7 @@ class Expressions(Objects):
         raise NotImplementedError
 
     def _list(self, parts: list[ast.expr], scope: Scope) -> Items:
-        out = Items()
-        out.born = self.stack
+        out = Items(born=self.stack)
         for part in parts:
             if isinstance(part, ast.Starred):
                 inner = self.value(part.value, scope)
@@ -108,8 +117,7 @@ class Expressions(Objects):
         return out
 
     def _dict(self, node: ast.Dict, scope: Scope) -> Table:
-        out = Table()
-        out.born = self.stack
+        out = Table(born=self.stack)
         for key, value in zip(node.keys, node.values, strict=True):
             held, name = self.value(value, scope), plain(self.value(key, scope)) if key else None
             if key is None and isinstance(held, Table):
@@ -124,16 +132,13 @@ class Expressions(Objects):
     def _binop(self, node: ast.BinOp, scope: Scope) -> Value:
         left, right = self.value(node.left, scope), self.value(node.right, scope)
         if isinstance(left, Items) and isinstance(right, Items) and isinstance(node.op, ast.Add):
-            out = Items([*left, *right])
-            out.born, out.whole = self.stack, left.whole and right.whole
-            return out
+            return Items([*left, *right], self.stack, left.whole and right.whole)
         if isinstance(left, Table) and isinstance(right, Table) and isinstance(node.op, ast.BitOr):
             return Table({**left, **right})
         if isinstance(left, str) or isinstance(right, str):
-            added = isinstance(node.op, ast.Add)
-            return (
-                lift(node, lambda a, b: a + b if len(a) + len(b) < 10_000 else None, left, right) if added else Unresolved(node)
-            )
+            if not isinstance(node.op, ast.Add):
+                return Unresolved(node)
+            return lift(node, lambda a, b: a + b if len(a) + len(b) < 10_000 else None, left, right)
         found = lift(node, _OPERATORS.get(type(node.op), _power), left, right)
         if isinstance(found, Unresolved) and isinstance(node.op, ast.Mult):
             found.factors = (left, right)
@@ -152,7 +157,7 @@ class Expressions(Objects):
                 for rest in node.values[index + 1 :]:
                     self.value(rest, scope)
                 return Unresolved(node)
-        return Assumed(plain(found), said) if said else found
+        return py.assume(plain(found), said) if said else found
 
     def _compare(self, node: ast.Compare, scope: Scope) -> Value:
         left, right = self.value(node.left, scope), self.value(node.comparators[0], scope)
@@ -166,7 +171,7 @@ class Expressions(Objects):
         if kind in (ast.In, ast.NotIn):
             inner = plain(right)
             known = elements(inner) if isinstance(inner, (Items, Table)) else None
-            if known is None or not all(is_plain(plain(v)) for v in (left, *known)):
+            if known is None or not all(py.is_plain(plain(v)) for v in (left, *known)):
                 return Unresolved(node)
             inside = any(plain(left) == plain(v) for v in known)
             return lift(node, lambda v: inside == (kind is ast.In), left)
@@ -177,17 +182,13 @@ class Expressions(Objects):
         decided = truth(test)
         if decided is not None:
             found = self.value(node.body if decided else node.orelse, scope)
-            said = notes(test)
-            return Assumed(found, said) if said and is_plain(plain(found)) else found
-        before = self.stack
-        self.stack = (*before, ("branch", f"`{ast.unparse(node.test)}` (line {node.lineno})"))
-        found = either(self.value(node.body, scope), self.value(node.orelse, scope))
-        self.stack = before
-        return found
+            return py.assume(found, notes(test)) if py.is_plain(plain(found)) else found
+        with self.under("branch", f"`{ast.unparse(node.test)}` (line {node.lineno})"):
+            return py.either(self.value(node.body, scope), self.value(node.orelse, scope))
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
-        first, inner, out = node.generators[0], Scope(scope.path, scope, scope.holds), Items()
-        known, out.born = elements(self.value(first.iter, scope)), self.stack
+        first, inner = node.generators[0], Scope(scope.path, scope, scope.holds)
+        known, out = elements(self.value(first.iter, scope)), Items(born=self.stack)
         if known is not None and len(node.generators) == 1 and isinstance(first.target, ast.Name) and len(known) <= 64:
             for each in known:
                 inner.local[first.target.id] = each
@@ -196,15 +197,15 @@ class Expressions(Objects):
                     out.whole = out.whole and None not in kept
                     out.append(self.value(node.elt, inner))
             return out
-        before = self.stack
-        self.stack = (*before, ("loop", f"the loop at line {node.lineno}"))
-        for name in (n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)):
-            inner.local[name] = Unresolved(node)
-        self.value(node.elt, inner)
-        self.stack = before
+        with self.under("loop", f"the loop at line {node.lineno}"):
+            for name in (n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)):
+                inner.local[name] = Unresolved(node)
+            self.value(node.elt, inner)
         return Unresolved(node)
 
     def defaults(self, arguments: ast.arguments, scope: Scope) -> dict[str, Value]:
+        """Parameter → default of a function, evaluated where it is defined."""
+
         def held() -> Iterator[tuple[ast.arg, ast.expr | None]]:
             places = [*arguments.posonlyargs, *arguments.args]
             yield from zip(places[len(places) - len(arguments.defaults) :], arguments.defaults, strict=True)

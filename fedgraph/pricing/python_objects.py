@@ -5,12 +5,9 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 
-from fedgraph.errors import PricingError
-from fedgraph.pricing import formats
 from fedgraph.pricing import python_values as py
-from fedgraph.pricing.python_changes import PURE, Changes, Plain
-from fedgraph.pricing.python_joins import candidates, either, elements, lift, notes, plain, plain_data_as_held, same
-from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value
+from fedgraph.pricing.python_changes import PURE, Changes, Plain, View
+from fedgraph.pricing.python_values import Call, Function, Items, Table, Unresolved, Value, either, elements, lift, plain, same
 
 _LOOKS = ("print", "repr", "type", "id", "isinstance", "hasattr", "callable", "logging.info", "logger.info", "log")
 _TEXT: Mapping[str, Plain] = {"lower": str.lower, "upper": str.upper, "strip": str.strip}
@@ -33,18 +30,24 @@ _ENVIRONMENT = ("os.environ.get", "os.getenv", "environ.get", "getenv")
 
 
 class Objects(Changes):
+    """The interpreter with its objects."""
+
     def enter(self, function: Function, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
+        """The result of a function of the program; ``python_program`` has it."""
         raise NotImplementedError
 
     def execute(self, text: Value, node: ast.expr, scope: py.Scope) -> Value:
+        """What ``exec`` does; ``python_statements`` has it."""
         raise NotImplementedError
 
     def make(
         self, made: py.Class, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: py.Scope
     ) -> Value:
+        """An object of a class of the program; ``python_program`` has it."""
         raise NotImplementedError
 
     def attribute(self, owner: Value, name: str, node: ast.AST) -> Value:
+        """What ``owner.name`` is worth."""
         match plain(owner):
             case py.Choice(values=several):
                 found = [self.attribute(v, name, node) for v in several]
@@ -56,7 +59,7 @@ class Objects(Changes):
             case py.Scope(local=local):
                 return local.get(name, Unresolved(node))
             case inner if name == "__dict__":
-                return py.View(inner)
+                return View(inner)
             case Table() as held if name in held or name not in _HELD:
                 return held[name] if name in held else py.Method(held, name, node)
             case (Call() | py.Part()) as held if name in held.attributes:
@@ -82,6 +85,7 @@ class Objects(Changes):
         return py.Method(owner, name, node)
 
     def item(self, owner: Value, key: Value, node: ast.AST) -> Value:
+        """What ``owner[key]`` is worth."""
         if isinstance(owner, Table) and isinstance(key, str) and key in owner:
             return owner[key]
         if isinstance(owner, py.Name) and owner.dotted == "sys.modules" and key == "__main__":
@@ -97,16 +101,23 @@ class Objects(Changes):
     def call(
         self, called: Value, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr, scope: py.Scope
     ) -> Value:
-        """The result of a call."""
+        """The result of a call.
+
+        Args:
+            called: What is called.
+            args: Arguments by place.
+            keywords: Arguments by name; ``**`` where some are not known.
+            node: The call.
+            scope: The scope that it stands in.
+
+        Returns:
+            What a function or class of the program gives, what is known of Python's own functions, else the call itself.
+        """
         name, dotted, owner = "?", "?", plain(called)
         match owner:
             case py.Choice(values=several):
-                before, results = self.stack, []
-                for each in several:
-                    self.stack = (*before, ("branch", f"which of several is called at line {node.lineno}"))
-                    results.append(self.call(each, args, keywords, node, scope))
-                self.stack = before
-                return py.Choice(tuple(results))
+                with self.under("branch", f"which of several is called at line {node.lineno}"):
+                    return py.Choice(tuple(self.call(each, args, keywords, node, scope) for each in several))
             case Function():
                 return self.enter(owner, args, keywords, node)
             case py.Class():
@@ -124,6 +135,7 @@ class Objects(Changes):
         return self.record(Call(name, dotted, args, keywords, owner=owner), node, scope)
 
     def record(self, call: Call, node: ast.expr, scope: py.Scope) -> Call:
+        """A call noted with its place, branches and loops. Functions that it gets may be called from outside."""
         call.line, call.path, call.stack, call.born, call.times = node.lineno, scope.path, self.stack, self.stack, self.times
         call.reached, call.function = self.reached, scope.holds
         self.calls.append(call)
@@ -147,7 +159,7 @@ class Objects(Changes):
 
     def escape(self, value: Value) -> None:
         """Somebody else gets it: a function may be called from outside."""
-        for each in candidates(plain(value)):
+        for each in py.candidates(plain(value)):
             if isinstance(each, Function):
                 self.waiting.append(each)
             for inner in each if isinstance(each, Items) else ():
@@ -173,13 +185,12 @@ class Objects(Changes):
             plainly = not keywords and len(numbers) == len(known)
             return Items(sorted(numbers) if plainly else [functools.reduce(either, known)] * len(known))
         if name in _TABLES and "**" not in keywords and all(isinstance(plain(a), Table) for a in args):
-            tables = [held for a in args if isinstance(held := plain(a), Table)]
-            out = Table({k: v for each in tables for k, v in each.items()} | keywords)
-            out.born, out.whole = self.stack, all(each.whole for each in tables)
-            return out
+            tables = [each for a in args if isinstance(each := plain(a), Table)]
+            held = {k: v for each in tables for k, v in each.items()} | keywords
+            return Table(held, self.stack, all(each.whole for each in tables))
         if dotted.endswith("OmegaConf.create") and len(args) == 1 and isinstance(first, Table):
             return first
-        if dotted.endswith(_OPENS) and args and (loaded := self._loaded(args[0])) is not NotImplemented:
+        if dotted.endswith(_OPENS) and args and (loaded := self.loaded(args[0])) is not NotImplemented:
             return loaded
         if name == "ArgumentParser":
             parser = py.Parser()
@@ -199,7 +210,7 @@ class Objects(Changes):
             self.set_attribute(args[0], args[1] if isinstance(args[1], str) else "?", args[2], node)
             return None
         if dotted in ("vars", "locals", "globals"):
-            return py.View(first if args else scope.module if dotted == "globals" else scope)
+            return View(first if args else scope.module if dotted == "globals" else scope)
         if dotted == "exec" and args:
             return self.execute(first, node, scope)
         if dotted == "getattr" and len(args) >= 2 and isinstance(args[1], str):
@@ -215,25 +226,9 @@ class Objects(Changes):
         whole = [e for a in args if isinstance(e := plain(a), int)]
         if not 1 <= len(whole) <= 3 or len(whole) != len(args) or whole[2:] == [0]:
             return None
-        length, said = len(range(*whole)), tuple(dict.fromkeys(n for a in args for n in notes(a)))
-        self.lengths.append(py.Assumed(length, said) if said else length)
-        return tuple(py.Assumed(i, said) if said else i for i in range(*whole)) if length <= 16 else None
-
-    def _loaded(self, source: Value) -> Value:
-        """The data of a YAML, JSON or TOML file of the program's folder, as ``open`` or ``Path`` names it."""
-        inner = plain(source)
-        for _ in range(4):
-            if isinstance(inner, Call) and inner.name in ("open", "read", "read_text"):
-                inner = plain(inner.get("file", 0) if inner.owner is None else inner.owner)
-            elif isinstance(inner, Call) and inner.name == "Path":
-                inner = plain(inner.get("path", 0))
-        path = self.root / inner if isinstance(inner, str) and len(inner) < 500 and "\0" not in inner else self.root
-        if path.suffix not in formats.SUFFIXES or not path.is_file() or not path.resolve().is_relative_to(self.root.resolve()):
-            return NotImplemented
-        try:
-            return plain_data_as_held(formats.parsed_file(path, path.suffix, self.read(path))[0], self.stack)
-        except PricingError:
-            return NotImplemented
+        length, said = len(range(*whole)), tuple(dict.fromkeys(n for a in args for n in py.notes(a)))
+        self.lengths.append(py.assume(length, said))
+        return tuple(py.assume(i, said) for i in range(*whole)) if length <= 16 else None
 
     def _method(self, owner: Value, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr) -> Value:
         """A method of a parser, a table, a list or a text; ``NotImplemented`` for others."""
@@ -247,7 +242,7 @@ class Objects(Changes):
         if name == "__setattr__" and len(args) == 2:
             self.set_attribute(owner, args[0] if isinstance(args[0], str) else "?", args[1], node)
             return None
-        if isinstance(owner, py.View) and name == "update":
+        if isinstance(owner, View) and name == "update":
             self.set_all(owner.owner, Table(keywords) if not args else plain(args[0]), node)
             return None
         if name == "get" and args and isinstance(key := plain(args[0]), str):
@@ -256,40 +251,47 @@ class Objects(Changes):
                 return owner.get(key, default if owner.whole else Unresolved(node, key))
             return NotImplemented if isinstance(owner, (Call, py.Part)) else Unresolved(node, key)
         if isinstance(owner, Table):
-            if name in ("items", "keys", "values") and owner.whole:
-                pairs: list[Value] = [Items((k, v)) for k, v in owner.items()]
-                return tuple(pairs if name == "items" else owner.keys() if name == "keys" else owner.values())
-            first = plain(args[0]) if args else None
-            if name in ("pop", "setdefault") and isinstance(first, str) and owner.whole and self.stack == owner.born:
-                found = owner.get(first, args[1] if len(args) > 1 else keywords.get("default"))
-                owner.pop(first, None)
-                owner |= {first: found} if name == "setdefault" else {}
-                return found
-            if name in ("update", "setdefault", "pop", "clear", "__setitem__"):
-                if name == "update" and (not args or isinstance(first, Table)) and "**" not in keywords:
-                    for key, value in {**(first if isinstance(first, Table) else {}), **keywords}.items():
-                        self.set_name(owner, key, value, owner.born)
-                    return None
-                owner.whole = False
-                owner |= {key: Unresolved(node, key) for key in owner}
-                return None if name in ("update", "clear") else Unresolved(node)
-            return Table(owner) if name in ("copy", "to_dict", "copy_and_resolve_references") else NotImplemented
+            return self._table_method(owner, name, args, keywords, node)
         if isinstance(owner, Items):
-            if name in ("append", "insert") and args:
-                owner.append(either(None, args[-1]) if self.stack != owner.born else args[-1])
-                looped = any(kind == "loop" for kind, _ in self.stack[len(owner.born) :])
-                owner.whole = owner.whole and name == "append" and not looped
-                return None
-            if name == "extend" and args:
-                more = elements(args[0])
-                owner.extend(more or ())
-                owner.whole = owner.whole and more is not None and self.stack == owner.born
-                return None
-            if name in ("pop", "remove", "clear", "reverse", "sort"):
-                owner[:] = [either(None, v) for v in owner]
-                owner.whole = False
-                return Unresolved(node)
-            return NotImplemented
+            return self._list_method(owner, name, args, node)
         if isinstance(plain(owner), str) and name in ("lower", "upper", "strip", "format", "split"):
             return lift(node, _TEXT[name], owner) if name in _TEXT and not args else Unresolved(node)
+        return NotImplemented
+
+    def _table_method(
+        self, owner: Table, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
+    ) -> Value:
+        first = plain(args[0]) if args else None
+        if name in ("items", "keys", "values") and owner.whole:
+            pairs: list[Value] = [Items((k, v)) for k, v in owner.items()]
+            return tuple(pairs if name == "items" else owner.keys() if name == "keys" else owner.values())
+        if name in ("pop", "setdefault") and isinstance(first, str) and owner.whole and self.stack == owner.born:
+            found = owner.get(first, args[1] if len(args) > 1 else keywords.get("default"))
+            owner.pop(first, None)
+            owner |= {first: found} if name == "setdefault" else {}
+            return found
+        if name == "update" and (not args or isinstance(first, Table)) and "**" not in keywords:
+            for key, value in {**(first if isinstance(first, Table) else {}), **keywords}.items():
+                self.set_name(owner, key, value, owner.born)
+            return None
+        if name in ("update", "setdefault", "pop", "clear", "__setitem__"):
+            owner.whole = False
+            owner |= {key: Unresolved(node, key) for key in owner}
+            return None if name in ("update", "clear") else Unresolved(node)
+        return Table(owner) if name in ("copy", "to_dict", "copy_and_resolve_references") else NotImplemented
+
+    def _list_method(self, owner: Items, name: str, args: tuple[Value, ...], node: ast.expr) -> Value:
+        if name in ("append", "insert") and args:
+            owner.append(either(None, args[-1]) if self.stack != owner.born else args[-1])
+            owner.whole = owner.whole and name == "append" and not self.looped_since(owner.born)
+            return None
+        if name == "extend" and args:
+            more = elements(args[0])
+            owner.extend(more or ())
+            owner.whole = owner.whole and more is not None and self.stack == owner.born
+            return None
+        if name in ("pop", "remove", "clear", "reverse", "sort"):
+            owner[:] = [either(None, v) for v in owner]
+            owner.whole = False
+            return Unresolved(node)
         return NotImplemented

@@ -7,13 +7,14 @@ may change keeps its default, with a note (``Assumed``). A function that nothing
 """
 
 import ast
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing.python_joins import either, is_plain
+from fedgraph.pricing import python_values as py
 from fedgraph.pricing.python_statements import MAYBE, NEXT, Statements
-from fedgraph.pricing.python_values import Assumed, Call, Class, Function, Name, Scope, Table, Unresolved, Value
+from fedgraph.pricing.python_values import Call, Class, Function, Name, Scope, Table, Unresolved, Value, either, is_plain
 
 _MOST_FILES = 50
 DEEPEST = 40
@@ -22,22 +23,30 @@ DEEPEST = 40
 class Program(Statements):
     """A program that is followed.
 
-    calls: in the order in which they are made. names: dotted, of what is imported. module: the names of the first file at its
-    end. standalone: whether the first file does something besides defining. results: what functions return that others call.
-    options: of its command line. looped: the lengths of loops over ``range`` that are known. iterated: what loops go over.
-    used: the answers that took an option's place. skipped: assumptions that decided about a branch.
-
     Args:
-        path, text: the first file.
-        read: the text of another of its files.
-        given: answers to options of its command line.
-        config: the run configuration of a Flower app.
-        root: the folder that its modules stand in; the file's own where None.
-        more: other files of the same program, followed after it.
-        written: files that a notebook writes, with their texts.
+        path: The first file.
+        text: Its text.
+        read: Gives the text of another of its files.
+        given: Answers to options of its command line.
+        config: The run configuration of a Flower app.
+        root: The folder that its modules stand in; the file's own where None.
+        more: Other files of the same program, followed after it.
+        written: Files that a notebook writes, with their texts.
+
+    Attributes:
+        calls: Calls in the order in which they are made.
+        names: Dotted names of what is imported.
+        module: The names of the first file at its end.
+        standalone: Whether the first file does something besides defining.
+        results: What functions return that others call.
+        options: Options of its command line.
+        looped: The lengths of loops over ``range`` that are known.
+        iterated: What loops go over.
+        used: The answers that took an option's place.
+        skipped: Assumptions that decided about a branch.
 
     Raises:
-        PricingError: one line, where a file is not Python or too large to follow.
+        PricingError: One line, where a file is not Python or too large to follow.
     """
 
     def __init__(
@@ -73,6 +82,7 @@ class Program(Statements):
 
     # -- modules --------------------------------------------------------------------------------------------------------
     def followed(self, path: Path, text: str) -> tuple[Scope, ast.Module]:
+        """A file followed from its first statement; its names and its tree."""
         try:
             tree = ast.parse(text)
         except SyntaxError as error:
@@ -109,6 +119,7 @@ class Program(Statements):
         return None
 
     def imports(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        """What an import binds: a module of the program, or the name of something else."""
         if isinstance(node, ast.ImportFrom):
             return self._imports_from(node, scope)
         for alias in node.names:
@@ -138,6 +149,18 @@ class Program(Statements):
 
     # -- functions and classes ------------------------------------------------------------------------------------------
     def enter(self, function: Function, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
+        """The result of a function of the program.
+
+        Args:
+            function: The function.
+            args: Arguments by place.
+            keywords: Arguments by name.
+            node: The call.
+
+        Returns:
+            What it returns, joined over its returns. Not decided for generators, for a function that is active twice already,
+            and for calls nested deeper than ``DEEPEST``.
+        """
         if self.active.count(function.node) > 1 or len(self.active) > DEEPEST:
             return Unresolved(node)
         self.entered.add(function.node)
@@ -157,9 +180,7 @@ class Program(Statements):
             self.active.pop()
             self.times = times
         results = [*inner.returned, *([None] if flow in (NEXT, MAYBE) else [])]
-        result = results[0]
-        for other in results[1:]:
-            result = either(result, other)
+        result = functools.reduce(either, results)
         generator = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function.node))
         return Unresolved(node) if generator else result
 
@@ -179,13 +200,12 @@ class Program(Statements):
         if arguments.vararg:
             local[arguments.vararg.arg] = tuple(given[len(places) :])
         if arguments.kwarg:
-            rest = Table({k: v for k, v in keywords.items() if k not in named and k != "**"})
-            rest.whole = "**" not in keywords
-            rest.born = self.stack
-            local[arguments.kwarg.arg] = rest
+            rest = {k: v for k, v in keywords.items() if k not in named and k != "**"}
+            local[arguments.kwarg.arg] = Table(rest, self.stack, whole="**" not in keywords)
         inner.local = local
 
     def make(self, made: Class, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: Scope) -> Value:
+        """An object of a class of the program: its ``__init__`` is entered; of a data class the fields are set."""
         call = Call(made.node.name, made.node.name, args, keywords, own=made)
         self.record(call, node, scope)
         self.objects.append(call)
@@ -230,7 +250,7 @@ class Program(Statements):
         """A function that is called with what nobody knows; a default may hold."""
         self.stack = ()
         plain = {k: v for k, v in function.defaults.items() if is_plain(v)}
-        said = {k: Assumed(v, (f"{k} = {v!r}, the default of {function.name}",)) for k, v in plain.items()}
+        said = {k: py.Assumed(v, (f"{k} = {v!r}, the default of {function.name}",)) for k, v in plain.items()}
         often = Unresolved(f"as often as {function.name} is called") if function.node in self.repeated else 1
         self.times, before = often, self.times
         self.results[function.name] = self.enter(function.partial((), said), (), {}, function.node)

@@ -4,9 +4,9 @@ import ast
 import operator
 
 from fedgraph.pricing import python_values as py
+from fedgraph.pricing.python_changes import Pass, View
 from fedgraph.pricing.python_expressions import Expressions
-from fedgraph.pricing.python_joins import candidates, either, elements, is_plain, lift, notes, plain, same, truth
-from fedgraph.pricing.python_values import Call, Function, Items, Scope, Table, Unresolved, Value
+from fedgraph.pricing.python_values import Function, Scope, Table, Unresolved, Value, either, elements, is_plain, plain, truth
 
 NEXT, LEFT, MAYBE, ABORTED = "next", "left", "maybe left", "aborted"
 STEPS = ("step", "apply_gradients", "minimize", "train_on_batch")
@@ -14,14 +14,19 @@ _EXITS = ("sys.exit", "exit", "quit", "os._exit", "os.abort")
 
 
 class Statements(Expressions):
+    """The interpreter with its statements. A block says how it goes on: ``NEXT``, ``LEFT``, ``MAYBE`` left, or ``ABORTED``."""
+
     def imports(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+        """What an import binds; ``python_program`` has it."""
         raise NotImplementedError
 
     def defined(self, function: Function) -> Function:
+        """Notes a function, so that it is looked at last where nothing calls it."""
         self.definitions.append(function)
         return function
 
     def block(self, body: list[ast.stmt], scope: Scope) -> str:
+        """Runs statements in order, until one leaves. After one that may leave, the rest depends on it."""
         before, flow = self.stack, NEXT
         for statement in body:
             self.step(statement, scope)
@@ -95,6 +100,7 @@ class Statements(Expressions):
         return NEXT
 
     def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
+        """Binds a name, an attribute, a key or several of them to a value."""
         match target:
             case ast.Name(id=name):
                 home = scope.elsewhere.get(name, scope)
@@ -106,8 +112,8 @@ class Statements(Expressions):
                 self.set_attribute(self.value(owner, scope), name, value, target)
             case ast.Subscript(value=owner, slice=index):
                 held, key = plain(self.value(owner, scope)), plain(self.value(index, scope))
-                for each in candidates(held):
-                    if isinstance(each, py.View):
+                for each in py.candidates(held):
+                    if isinstance(each, View):
                         self.set_attribute(each.owner, key if isinstance(key, str) else "?", value, target)
                     elif isinstance(each, py.Name) and each.dotted.endswith("environ") and isinstance(key, str):
                         self.set_name(self.environment, key, value, ())
@@ -116,7 +122,7 @@ class Statements(Expressions):
                     elif isinstance(each, Table):
                         each.whole = False
                         each.update({k: Unresolved(target, k) for k in each})
-                    elif isinstance(each, Items):
+                    elif isinstance(each, py.Items):
                         each[:] = [either(v, value) for v in each]
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 self._unpack(parts, plain(value), scope)
@@ -128,7 +134,7 @@ class Statements(Expressions):
         for index, target in enumerate(targets):
             if known is not None and len(known) == len(targets):
                 self.assign(target, known[index], scope)
-            elif isinstance(value, Call) and value.own is None:
+            elif isinstance(value, py.Call) and value.own is None:
                 self.assign(target, value.parts.setdefault(index, py.Part(value, index, born=value.born)), scope)
             else:
                 self.assign(target, Unresolved(target), scope)
@@ -137,7 +143,7 @@ class Statements(Expressions):
         function = Function(node, scope, self.defaults(node.args, scope))
         options: dict[str, Value] = {}
         around = [self.value(d, scope) for d in node.decorator_list]
-        decorators = [made for made in around if isinstance(made, Call)]
+        decorators = [made for made in around if isinstance(made, py.Call)]
         for made in decorators:
             made.decorates = function
             if made.name == "option":
@@ -165,22 +171,29 @@ class Statements(Expressions):
         test = self.value(node.test, scope)
         decided = truth(test)
         if decided is not None:
-            self.skipped |= dict.fromkeys(notes(test))
+            self.skipped |= dict.fromkeys(py.notes(test))
             return self.block(node.body if decided else node.orelse, scope)
         words = f"`{ast.unparse(node.test)}` (line {node.lineno})"
         return self.branches([(words, node.body), (f"not {words}", node.orelse)], scope)
 
     def branches(self, cases: list[tuple[str, list[ast.stmt]]], scope: Scope) -> str:
-        """Several blocks of which one is run; the names that they leave are joined."""
-        before, stack = dict(scope.local), self.stack
+        """Several blocks of which one is run; the names that they leave are joined.
+
+        Args:
+            cases: The condition of each block in words, and its statements.
+            scope: Where they are run.
+
+        Returns:
+            How the program goes on. A block that aborts does not count, unless all do.
+        """
+        before = dict(scope.local)
         after: list[dict[str, Value]] = []
         flows = []
         for words, body in cases:
             scope.local = dict(before)
-            self.stack = (*stack, ("branch", words))
-            flows.append(self.block(body, scope))
+            with self.under("branch", words):
+                flows.append(self.block(body, scope))
             after += [scope.local] if flows[-1] in (NEXT, MAYBE) else []
-        self.stack = stack
         scope.local = _joined(after) if after else before
         going = {f for f in flows if f != ABORTED}
         return ABORTED if not going else going.pop() if len(going) == 1 else MAYBE
@@ -202,16 +215,15 @@ class Statements(Expressions):
         return self.branches([*cases, (f"no case of line {node.lineno}", [])], scope)
 
     def _try(self, node: ast.Try, scope: Scope) -> str:
-        before, stack = dict(scope.local), self.stack
+        before = dict(scope.local)
         flow = self.block(node.body, scope)
         ends = [(flow, scope.local)]
         for handler in node.handlers:
             scope.local = _joined([before, ends[0][1]])
             if handler.name:
                 scope.local[handler.name] = Unresolved(handler.name)
-            self.stack = (*stack, ("branch", f"an exception at line {node.lineno}"))
-            ends.append((self.block(handler.body, scope), scope.local))
-        self.stack = stack
+            with self.under("branch", f"an exception at line {node.lineno}"):
+                ends.append((self.block(handler.body, scope), scope.local))
         going = [names for f, names in ends if f in (NEXT, MAYBE)]
         scope.local = _joined(going) if going else before
         if going and going[0] is ends[0][1]:
@@ -229,7 +241,7 @@ class Statements(Expressions):
             self.assign(node.target, Unresolved(node.iter), scope)
             flow = self.loop(node, scope, len(known) if known is not None else ranges[0] if ranges else None)
             steps = tuple(call for call in self.calls[made:] if call.name in STEPS)
-            self.iterated.append(py.Pass(plain(over), self.times, steps, self.reached, len(self.stack)))
+            self.iterated.append(Pass(plain(over), self.times, steps, self.reached, len(self.stack)))
             return flow
         inside, flow = {type(n) for n in ast.walk(node)}, NEXT
         for each in known:
@@ -243,20 +255,29 @@ class Statements(Expressions):
         return flow if flow == MAYBE else self.block(node.orelse, scope)
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope, length: Value = None) -> str:
-        """A loop of many times or unknown length: gone through twice, and what still changes then is not known."""
-        before, stack, count, again = dict(scope.local), self.stack, len(self.calls), self.again
-        times, passes, words = self.times, len(self.iterated), f"the loop at line {node.lineno}"
-        self.stack = (*stack, ("loop", words))
+        """A loop of many times or unknown length: gone through twice, and what still changes then is not known.
+
+        Args:
+            node: The loop.
+            scope: Where it is run.
+            length: How often it runs; None where that is not known.
+
+        Returns:
+            ``MAYBE`` where it may return, else ``NEXT``.
+        """
+        before, count, passes = dict(scope.local), len(self.calls), len(self.iterated)
+        again, times, words = self.again, self.times, f"the loop at line {node.lineno}"
         often = Unresolved(f"as often as {words} runs") if length is None else length
-        self.times = lift(node, operator.mul, times, often)
-        self.block(node.body, scope)
-        for name, value in scope.local.items():
-            if name in before and not same(before[name], value):
-                scope.local[name] = Unresolved(f"{name}, which changes in the loop at line {node.lineno}")
-        del self.calls[count:], self.iterated[passes:]
-        self.again = True
-        flow = self.block(node.body, scope)
-        self.again, self.stack, self.times = again, stack, times
+        self.times = py.lift(node, operator.mul, times, often)
+        with self.under("loop", words):
+            self.block(node.body, scope)
+            for name, value in scope.local.items():
+                if name in before and not py.same(before[name], value):
+                    scope.local[name] = Unresolved(f"{name}, which changes in {words}")
+            del self.calls[count:], self.iterated[passes:]
+            self.again = True
+            flow = self.block(node.body, scope)
+        self.again, self.times = again, times
         scope.local = _joined([before, scope.local])
         returns = any(isinstance(n, ast.Return) for n in ast.walk(node))
         return MAYBE if flow in (LEFT, MAYBE) and returns else NEXT

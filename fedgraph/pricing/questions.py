@@ -20,16 +20,39 @@ import yaml
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import python_values as values
-from fedgraph.pricing.base import Unknown
-from fedgraph.pricing.formats import Tree, scalar
-from fedgraph.pricing.python_joins import is_plain, normal, notes, plain, truth
+from fedgraph.pricing.formats import Tree, normal, scalar
 from fedgraph.pricing.python_program import Program
-from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value
+from fedgraph.pricing.python_values import Call, Choice, Unresolved, Value, is_plain, notes, plain, truth
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A fact that the file does not hold.
+
+    Attributes:
+        name: What it is called; ``--given`` answers it by this name.
+        question: The question in words.
+        values: Plausible values for a table, worst first.
+        worst: A value that bounds every other, such as a sampling rate of 1. It is used for the total. None where there is
+            none; then no total is given.
+    """
+
+    name: str
+    question: str
+    values: tuple[float, ...]
+    worst: float | None = None
 
 
 @dataclass(frozen=True)
 class Question:
-    """An entry of ``questions.yaml``, which says what its fields are."""
+    """An entry of ``questions.yaml``.
+
+    Attributes:
+        ask: The question, with places in braces for what it is about.
+        whether: The question, where yes or no answers it. ``no`` is then taken for granted.
+        values: Plausible answers for a table, worst first.
+        worst: An answer that bounds every other; None where there is none.
+    """
 
     ask: str = ""
     whether: str = ""
@@ -58,9 +81,18 @@ class Facts(Protocol):
 
 @dataclass
 class Answers:
-    """given: what the user says. tried: the value of one open fact. louder: a factor on all noise of the file.
+    """What the user says of open facts, and what one reading of the file asked.
 
-    open: what was asked. notes: what is taken for granted. programs: files that are followed already.
+    Attributes:
+        given: Normal name of a fact → the user's answer.
+        tried: The same, for values that are tried one after the other. They come before ``given``.
+        louder: The factor on all noise of the file; 1 for the file as it is.
+        programs: Programs that are followed already, by what they depend on.
+        open: What was asked, by name.
+        notes: Sentences on what is taken for granted (the keys, in their order).
+        used: Answers that were looked up.
+        asked: Facts that were looked up, answered or not.
+        place: File and line of the first call that a price hangs on.
     """
 
     given: Mapping[str, float] = field(default_factory=dict)
@@ -74,7 +106,15 @@ class Answers:
     place: tuple[Path, int] | None = None
 
     def again(self, louder: float, tried: Mapping[str, float]) -> Answers:
-        """The same facts, for a file that is read again."""
+        """Answers for the same file read once more.
+
+        Args:
+            louder: The factor on all noise.
+            tried: Values of open facts, by name.
+
+        Returns:
+            New answers, without questions and notes. Programs that are followed already are kept.
+        """
         return Answers(self.given, {**self.tried, **{normal(k): v for k, v in tried.items()}}, louder, self.programs)
 
     def merge(self, other: Answers) -> None:
@@ -91,7 +131,22 @@ class Answers:
     def ask(
         self, name: str, question: str, values: tuple[float, ...], worst: float | None = None, known: float | None = None
     ) -> float:
-        """``known`` where the file says it; else the answer, or the worst, or the first plausible value: then it is asked."""
+        """A number that the price needs.
+
+        Args:
+            name: What the fact is called.
+            question: The question in words.
+            values: Plausible answers, worst first; at least one.
+            worst: An answer that bounds every other; None where there is none.
+            known: What the file says; None where it says nothing.
+
+        Returns:
+            ``known``; else the user's answer; else ``worst``, or the first of ``values`` without one. In the last two cases
+            the fact is noted in ``open``.
+
+        Raises:
+            PricingError: The user's answer is negative, a share above 1, or a δ outside (0, 1).
+        """
         if known is not None:
             return known
         answer = self.known(name)
@@ -105,11 +160,20 @@ class Answers:
         return answer
 
     def whether(self, name: str, question: str, worst: bool = False) -> bool:
-        """Yes or no; the price in the headline is that of ``worst``."""
+        """A fact that is true or false.
+
+        Args:
+            name: What the fact is called.
+            question: The question, without the words on how to answer.
+            worst: What the headline takes where nobody answers.
+
+        Returns:
+            The answer.
+        """
         return bool(self.ask(name, f"{question} (1 for yes, 0 for no)", (0.0, 1.0), float(worst)))
 
     def taken(self, call: Call) -> bool:
-        """Whether a call is made at all, where branches decide about it that the file does not."""
+        """Whether a call is made at all. Branches around it that the file does not decide are asked."""
         self.place = self.place or (call.path, call.line)
         for words in call.conditions:
             if mode := re.fullmatch(r"(not )?`\w+ == [\w.]*ModeKeys\.(\w+)`.*", words):  # TensorFlow's estimators
@@ -124,7 +188,17 @@ class Answers:
         return True
 
     def number(self, value: Value, name: str, line: int = 0) -> float | None:
-        """A finite number, None where there is none. What is not decided is asked, with the candidates."""
+        """The number that a value of a program is.
+
+        Args:
+            value: What the program holds.
+            name: What the fact is called, for a question.
+            line: Where the value stands; 0 where that is not known.
+
+        Returns:
+            A finite number. None where there is none, or where the value is a text, true or false. What the program does not
+            decide is asked where its candidates, or plausible values of that name, are known.
+        """
         self.notes |= dict.fromkeys(notes(value))
         inner = plain(value)
         if isinstance(inner, Choice):
@@ -146,7 +220,18 @@ class Answers:
         return answer
 
     def flag(self, value: Value, name: str, default: bool, line: int, worst: bool) -> bool:
-        """True or false; an undecided one is asked and taken as ``worst``."""
+        """Whether an option is on.
+
+        Args:
+            value: What the program holds.
+            name: What the option is called.
+            default: What holds where it is not given.
+            line: Where it stands.
+            worst: What is taken, and asked, where the program does not decide it.
+
+        Returns:
+            Whether the option is on.
+        """
         self.notes |= dict.fromkeys(notes(value))
         inner = plain(value)
         if inner is None:
@@ -162,7 +247,7 @@ def _at(line: int) -> str:
 
 
 def text(value: Value) -> str:
-    """A value as it stands in the file, short."""
+    """A value as it stands in the file, in backquotes, at most 60 characters long."""
     inner = plain(value)
     if isinstance(inner, Unresolved):
         found = inner.text
@@ -179,11 +264,17 @@ def text(value: Value) -> str:
 
 
 def parsed(facts: list[str], read: Callable[[Path], Facts]) -> dict[str, float]:
-    """Answers of a command line: ``name=number``, or the path of a YAML or JSON file of them. ``PricingError`` for others.
+    """Answers of a command line.
 
     Args:
-        facts: As they were typed.
+        facts: As they were typed: ``name=number``, or the path of a YAML, JSON or TOML file of such pairs.
         read: Reads a file as data.
+
+    Returns:
+        Normal name of a fact → its value. True is 1 and false is 0.
+
+    Raises:
+        PricingError: Something is neither of both, is no finite number, or is said twice.
     """
     out: dict[str, float] = {}
     for fact in facts:

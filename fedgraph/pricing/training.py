@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import RECIPIENT, Cost, Published, Reading, Row
+from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row
+from fedgraph.pricing.costs import Cost
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_joins import candidates, holds, lift, plain
-from fedgraph.pricing.python_values import Call, Pass, Unresolved, Value
+from fedgraph.pricing.python_changes import Pass
+from fedgraph.pricing.python_values import Call, Unresolved, Value, candidates, holds, lift, plain
 from fedgraph.pricing.questions import ASKED, RATES
 from fedgraph.privacy.accounting.accountant import Price
 
@@ -30,7 +31,26 @@ CUT = "batches cut once per epoch, so that a step is an epoch: no amplification"
 
 @dataclass(frozen=True)
 class Training:
-    """What a configuration says; None where it does not. noise: the option that holds ``multiplier`` (or ``option``)."""
+    """What a configuration says of DP-SGD or DP-FedAvg. None stands for what it does not say.
+
+    Attributes:
+        multiplier: Noise standard deviation over clip, on the sum; 0 or more.
+        noise: The option that holds the noise.
+        sampling: How batches are drawn, as the module says.
+        rate: The share of the records in a batch, in (0, 1].
+        epochs: Passes over the data.
+        steps: Noised sums in all.
+        delta: The δ of the total, in (0, 1).
+        unit: Whose data a row is: ``example`` or ``client``.
+        viewer: From whom it is hidden.
+        published: What the file claims.
+        unprotected: What is not covered, beside what every training leaves open.
+        order: Sentences of the quote.
+        microbatched: Whether one clip bounds a mean over several records. What vanishes may then turn it round: 2·clip.
+        option: The value of the option ``noise``, where it is not ``multiplier``.
+        people: How many units there are in all.
+        ratio: How many clips one unit moves the sum by under zero-out; above 1 where a mean is weighted.
+    """
 
     multiplier: float
     noise: str = "noise_multiplier"
@@ -51,7 +71,15 @@ class Training:
 
 
 def reading(document: Document, t: Training) -> Reading:
-    """Rows for zero-out and replace, and for a person with several records."""
+    """A training as a reading: rows for zero-out and replace, and of examples also for a person with several of them.
+
+    Args:
+        document: The file, which is asked for what the training leaves open.
+        t: What the file says.
+
+    Returns:
+        The reading. It has no settings where the noise is zero.
+    """
     delta = document.ask("delta", t.delta)
     rate, steps = _passes(document, t)
     multiplier = t.multiplier * document.louder / t.ratio
@@ -81,12 +109,46 @@ def reading(document: Document, t: Training) -> Reading:
     )  # fmt: skip
 
 
+def counted_clips(document: Document, call: Call, multiplier: float, spread: float, option: str, who: str) -> float:
+    """How many clips one unit moves a sum by that is released with a noisy count of the contributions that were clipped.
+
+    Args:
+        document: The file.
+        call: What clips adaptively.
+        multiplier: The noise multiplier of sum and count together; 0 or more.
+        spread: The standard deviation of the noise on the count; above 0.
+        option: The option that holds ``spread``.
+        who: The system, which refuses a count with less noise than that.
+
+    Returns:
+        √(1 + ¾·(multiplier/spread)²): the bit of a unit moves the count by 1, where the multiplier takes ½ for granted.
+
+    Raises:
+        PricingError: The multiplier is at least 2·spread.
+    """
+    if multiplier >= 2 * spread:
+        raise document.error_at(call, f"noise_multiplier {multiplier:.4g} ≥ 2·{option} {2 * spread:g}: {who} refuses it")
+    return math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
+
+
 def calibrated_noise(
     document: Document, claim: Published, words: str, option: str, order: tuple[str, ...] = (),
     unprotected: tuple[str, ...] = (), people: float | None = None,
 ) -> Reading:  # fmt: skip
-    """Noise that the system's own accountant finds for the claimed (ε, δ), sampled by coins. option: what holds ε. words: why
-    the claim holds."""
+    """A reading whose noise the system's own accountant finds for a claimed (ε, δ).
+
+    Args:
+        document: The file.
+        claim: The claimed ε and δ of the total.
+        words: Why the claim holds.
+        option: The option that holds ε.
+        order: Sentences beside the first one.
+        unprotected: What is not covered.
+        people: How many examples there are in all; None where the file does not say it.
+
+    Returns:
+        One row that costs ε divided by ``document.louder``.
+    """
     spent, delta = (claim.epsilon or 0.0) / document.louder, claim.delta or 0.0
     row = Row("example", "zero-out", RECIPIENT, costs.approximate(spent, delta), 1, delta, words)
     order = ("Poisson-sampled steps compose adaptively.", *order)
@@ -111,7 +173,16 @@ def _passes(document: Document, t: Training) -> tuple[float, int]:
 
 
 def calls_in_loops(document: Document, calls: Sequence[Call], what: str) -> int:
-    """How often calls in a loop of unknown length are made; 1 outside of loops."""
+    """How often calls that stand in loops of unknown length are made; the user is asked.
+
+    Args:
+        document: The file.
+        calls: The calls.
+        what: What each of them makes, in the singular.
+
+    Returns:
+        The product over the loops; 1 outside of loops.
+    """
     out = 1
     for words, call in {call.repeated: call for call in calls if call.repeated}.items():
         question = f"How often is {call.name} made by {words}? Each one is {what} of its own."
@@ -120,7 +191,18 @@ def calls_in_loops(document: Document, calls: Sequence[Call], what: str) -> int:
 
 
 def training_loops(document: Document, loaders: Sequence[Value], optimizers: Sequence[Value]) -> list[Pass]:
-    """The loops that go over one of ``loaders`` and train; not those in which only optimizers of other models step."""
+    """The loops that train on given data.
+
+    Args:
+        document: The program.
+        loaders: Values that hold the data.
+        optimizers: Values that train.
+
+    Returns:
+        Loops that are reached and go over one of ``loaders``. Loops in which only optimizers of other models step are left out.
+        Where no loop goes over the data themselves, those in which one of ``optimizers`` steps, made an unknown number of
+        times.
+    """
 
     def other(owner: Value) -> bool:
         return isinstance(owner, Call) and not any(holds(owner, each) for each in optimizers)
@@ -149,8 +231,17 @@ def _goes_once(over: Value, loaders: Sequence[Value]) -> bool:
 
 
 def epochs(document: Document, stated: float | None = None, seen: Sequence[Pass] = ()) -> float | None:
-    """Epochs that the program runs: how often it trains in the loops ``seen``; without one, what its option says, if a loop has
-    that length or the file shows none."""
+    """Passes over the data that the program runs.
+
+    Args:
+        document: The program.
+        stated: What the file says elsewhere; None where it says nothing.
+        seen: The loops that train.
+
+    Returns:
+        How often it trains in the loops ``seen``. Without any: ``stated``, or the option of its command line, if a loop has
+        that length or the file shows no length. None where that is not known.
+    """
     program, answers = document.program, document.answers
     options = program.options
     if seen:
@@ -162,7 +253,15 @@ def epochs(document: Document, stated: float | None = None, seen: Sequence[Pass]
 
 
 def several_trainings(made: Sequence[Reading], what: str) -> Reading:
-    """Several trainings on the same data, whose models are all released: their ε at δ/n each add up."""
+    """Several trainings on the same data, whose models are all released.
+
+    Args:
+        made: Their readings; at least one.
+        what: What each of them trains, in the singular.
+
+    Returns:
+        One reading. The ε of each row at δ/n add up (basic composition). A row that is only known at its own δ adds that δ.
+    """
     if len(made) == 1:
         return made[0]
     parts, rows = len(made), []

@@ -35,7 +35,15 @@ Rows = Sequence[tuple[str, Draft]]  # method, row
 
 
 def draft_yaml(wanted: Wanted, folder: Path) -> str:
-    """The YAML, commented. folder: where it will lie; the data's path is written relative to it."""
+    """A commented scenario.
+
+    Args:
+        wanted: What a person wants.
+        folder: Where the file will lie. The path of the data is written relative to it.
+
+    Returns:
+        YAML text, ready to be run.
+    """
     data, many = wanted.data, wanted.data.collection is not None
     datasets = [(wanted.title, {**wanted.parameters, **({"rows": True} if many else {})})]
     datasets += [(f"{wanted.title}{WHOLE}", {**wanted.parameters})] if many else []
@@ -64,6 +72,12 @@ def offered_rows(wanted: Wanted) -> Rows:
 
     Where edges join clients, rows that cannot use them are left out; of many small graphs, rows that read edges, since a graph
     that became a row has none; of one graph, methods that do not serve the protocol.
+
+    Args:
+        wanted: What a person wants.
+
+    Returns:
+        Pairs of a method's name and its row.
     """
     data = wanted.data
     every = [(name, kinds.method(name).OFFERS) for name in plugins.names("methods")]
@@ -80,7 +94,15 @@ def offered_rows(wanted: Wanted) -> Rows:
 
 
 def cost_of_pairs(cheaper: int, people: int) -> float:
-    """Of comparing all pairs of so many graphs, in units of the cheapest draft's."""
+    """What comparing all pairs of graphs costs, against the cheapest draft.
+
+    Args:
+        cheaper: Which of the drafts; 0 is the dearest.
+        people: How many graphs there are.
+
+    Returns:
+        A factor ≥ 1: pairs of this draft over pairs of the cheapest.
+    """
     return (min(COMPARED[cheaper], people) / min(COMPARED[-1], people)) ** 2
 
 

@@ -16,7 +16,13 @@ LABELS = ("label", "labels", "y", "class", "target")  # a column of features cal
 
 @dataclass(frozen=True)
 class Seen:
-    """numbers: columns that have no bounds yet. labels: columns that could be predicted. parameters: what the tables need."""
+    """What a first look found.
+
+    Attributes:
+        numbers: Columns of numbers. A person may give bounds for them.
+        labels: Columns that could be predicted.
+        parameters: What the data set needs to read the tables, such as columns to drop.
+    """
 
     numbers: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
@@ -26,8 +32,14 @@ class Seen:
 def look_at_data(folder: Path) -> Seen:
     """A first look, before a person decided anything.
 
-    Nothing for what is neither graphs nor a folder with a table of features that has a header. ``DataError`` as the
-    reader of the folder raises it.
+    Args:
+        folder: A folder of graphs, or a folder with ``features.csv``.
+
+    Returns:
+        What it holds. Empty for anything else.
+
+    Raises:
+        DataError: As the reader of the folder raises it; or a column holds numbers with a decimal comma.
     """
     from fedgraph.data.base import tables
     from fedgraph.data.base.files import Faults
@@ -54,7 +66,17 @@ def look_at_data(folder: Path) -> Seen:
 
 
 def look_at_federation(folder: Path) -> Seen:
-    """The same of a federation's tables; ``DataError`` as its reader raises it."""
+    """A first look at the tables of a federation.
+
+    Args:
+        folder: One folder per client.
+
+    Returns:
+        What they hold, without columns to be predicted.
+
+    Raises:
+        DataError: As the reader of a federation raises it.
+    """
     from fedgraph.data.own import federation
 
     columns: dict[str, list[str]] = {}

@@ -55,7 +55,7 @@ class DatasetSettings(Settings):
 
 
 class Scenario(Settings):
-    """A whole experiment. tasks: validated by their own modules, see ``TaskSettings``."""
+    """A whole experiment, as its file describes it. Its tasks are validated by their own modules (``TaskSettings``)."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
     name: str = Field(max_length=_MOST_LABEL, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the run's folder")
@@ -75,9 +75,14 @@ class Scenario(Settings):
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """One task with its validated parameters. label: unique within the scenario. datasets: those it runs on; none: all.
+    """One task with its validated parameters.
 
-    at: where it stands in the scenario.
+    Attributes:
+        label: Its name in tables; unique within the scenario.
+        kind: The file of ``fedgraph/tasks`` that runs it.
+        params: Its settings.
+        datasets: Labels of the data sets that it runs on; empty for all.
+        at: Where it stands in the scenario.
     """
 
     label: str
@@ -89,7 +94,15 @@ class TaskSettings:
 
 @dataclass(frozen=True)
 class Ready:
-    """A scenario with its tasks validated, the plain mapping it came from (resolved), and the file (source). quick: shrunk."""
+    """A scenario that can be run.
+
+    Attributes:
+        scenario: The top level.
+        tasks: The validated tasks, in their order.
+        resolved: The plain mapping that it came from, with every default written out.
+        source: The file.
+        quick: Whether it was shrunk by ``--quick``.
+    """
 
     scenario: Scenario
     tasks: tuple[TaskSettings, ...]
@@ -98,14 +111,35 @@ class Ready:
     quick: bool = False
 
     def place(self, task: TaskSettings, entry: int | None) -> str:
-        """``file:line`` of the task's entry of that number (``Cell.entry``), or of the task."""
+        """Where a task or an entry of its methods stands.
+
+        Args:
+            task: The task.
+            entry: The number of its entry (``Cell.entry``); None for the task.
+
+        Returns:
+            ``file:line``, or the option that gave the value.
+        """
         return self.source.place((*task.at, *(() if entry is None else ("methods", entry))))
 
 
 def load(path: Path, changes: Sequence[str] = (), quick: bool = False, seeds: int | None = None) -> Ready:
-    """Read, change (``--quick``, ``--seeds``, then ``--set key=value`` …) and validate a scenario file.
+    """Read, change and validate a scenario file.
 
-    What ``--quick`` would change is validated in every case, so that a slip there is found before somebody needs it.
+    Changes are made in this order: ``--quick``, ``--seeds``, then each ``--set``. What ``--quick`` would change is validated in
+    every case, so that a slip there is found before somebody needs it.
+
+    Args:
+        path: The file.
+        changes: Texts ``key=value`` with a dotted key, such as ``tasks.0.epsilons=[1,8]``. The value is YAML.
+        quick: Whether the keys under ``quick`` are replaced; without that key, one seed is run.
+        seeds: How many repetitions there are; None for what the file says.
+
+    Returns:
+        The scenario with its tasks.
+
+    Raises:
+        ScenarioError: One line, for the first thing that is wrong.
     """
     source = Source.read(path)
     if not isinstance(source.data, dict):
@@ -175,7 +209,14 @@ def _validated(source: Source, data: dict[str, object]) -> Ready:
 
 
 def file_name(label: str) -> str:
-    """``label`` as a part of a file's name: letters, digits, ``.``, ``_``, ``+`` and ``-``, everything else a ``-``."""
+    """A label as a part of a file's name.
+
+    Args:
+        label: A text.
+
+    Returns:
+        Letters, digits, ``.``, ``_``, ``+`` and ``-`` as they are, everything else as ``-``.
+    """
     return re.sub(r"[^\w.+-]", "-", label)
 
 

@@ -19,7 +19,11 @@ _NESTED = {"methods": ("methods", "method"), "method": ("methods", "method"), "p
 
 
 def of_scenarios() -> Schema:
-    """The whole schema, self-contained."""
+    """The whole schema.
+
+    Returns:
+        JSON schema of draft 2020-12. It refers to nothing outside of itself.
+    """
     definitions: Schema = {}
     found = _model(Scenario, definitions)
     found["properties"]["tasks"]["items"] = {"anyOf": [_task(name, definitions) for name in plugins.names("tasks")]}

@@ -10,7 +10,14 @@ FOLDERS = (_HERE / "scenarios", _HERE.parent / "scenarios")  # in an installed p
 
 
 def folder() -> Path:
-    """Where the shipped scenarios lie."""
+    """Where the shipped scenarios lie: in the installed package, or in a checkout.
+
+    Returns:
+        The first folder that holds a YAML file.
+
+    Raises:
+        ScenarioError: There is none.
+    """
     for place in FOLDERS:
         if place.is_dir() and any(place.glob("*.yaml")):
             return place
@@ -23,9 +30,16 @@ def names() -> list[str]:
 
 
 def find(given: str | Path) -> Path:
-    """The file that ``given`` names: a path that exists, or the name of a shipped scenario.
+    """The file that a user names.
 
-    Raises ``ScenarioError`` with what is near.
+    Args:
+        given: A path, or the name of a shipped scenario.
+
+    Returns:
+        The path. A text with a suffix of YAML or with a folder in it is a path, whether there is such a file or not.
+
+    Raises:
+        ScenarioError: It is neither a file nor a name; the message says what is near.
     """
     path = Path(given)
     if path.exists() or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
@@ -38,6 +52,13 @@ def find(given: str | Path) -> Path:
 
 
 def scenario_title(name: str) -> str:
-    """The ``title`` of a shipped scenario, one line; empty where it has none."""
+    """The title of a shipped scenario.
+
+    Args:
+        name: One of ``names()``.
+
+    Returns:
+        One line; empty where the scenario has no title.
+    """
     lines = (folder() / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
     return next((line.removeprefix("title:").strip(" '\"") for line in lines if line.startswith("title:")), "")

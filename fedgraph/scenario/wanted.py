@@ -28,9 +28,16 @@ NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def delta_for(people: int) -> float:
-    """δ of a draft: the guarantee fails for anybody among ``people`` with a chance of one in ten at most, and δ ≤ 10⁻⁴.
+    """δ of a draft.
 
-    δ is rounded down to one digit. One over the people, as papers often take it, would allow to publish one of them whole.
+    The guarantee fails for anybody among the people with a chance of one in ten at most, and δ ≤ 10⁻⁴. One over the people, as
+    papers often take it, would allow to publish one of them whole.
+
+    Args:
+        people: How many are protected; 0 counts as 1.
+
+    Returns:
+        δ, rounded down to one digit.
     """
     largest = min(0.1 / max(people, 1), LARGEST_DELTA)
     digit = 10.0 ** math.floor(math.log10(largest))
@@ -39,12 +46,21 @@ def delta_for(people: int) -> float:
 
 @dataclass(frozen=True)
 class Data:
-    """name, path: as in a scenario (path None for a named data set). title: for file names. found: a sentence that was read.
+    """The data of a draft.
 
-    clients: of a federation, 0 for one graph. split: it brought masks. crossing: edges between clients. graph: what was
-    loaded; None for a named data set, of which only published counts are known. people: how many nodes there are.
-    collection: many small graphs, of which ``graph`` has a row each. owners: whether somebody holds them each. least_class:
-    how many graphs the smallest class has.
+    Attributes:
+        name: As in a scenario, such as ``own/csv``.
+        path: As in a scenario; None for a named data set.
+        title: For the names of files.
+        found: A sentence on what was read.
+        clients: How many clients a federation has; 0 for one graph.
+        split: Whether the data brought masks for training and testing.
+        crossing: How many edges join two clients.
+        graph: What was loaded; None for a named data set, of which only published counts are known.
+        people: How many nodes there are, or how many graphs.
+        collection: Many small graphs, of which ``graph`` has a row each; None for one graph.
+        owners: Whether somebody holds each of the small graphs.
+        least_class: How many graphs the smallest class has.
     """
 
     name: str
@@ -62,14 +78,19 @@ class Data:
 
     @property
     def federation(self) -> bool:
+        """Whether the data are those of a federation."""
         return self.clients > 0
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much a draft asks for. spare: also rows that add little. cheaper: which of a comparison's settings (0: the dearest).
+    """How much a draft asks for.
 
-    trust: how many of the levels of trust.
+    Attributes:
+        seeds: How often each cell is repeated.
+        spare: Whether rows that add little are kept.
+        cheaper: Which of a comparison's settings; 0 is the dearest.
+        trust: How many of the levels of trust are compared.
     """
 
     seeds: int = 3
@@ -80,11 +101,20 @@ class Size:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the scenario shall compare.
+    """What the scenario shall compare. What contradicts itself is a ``ScenarioError`` that names the option.
 
-    task: whether nodes are classified, or links foreseen.
-    asked: whether people whose answers are wanted are private, too. clients: of one graph that is dealt out; None: 10.
-    parameters: of the data set, such as bounds of columns. fits: in words, how long it will take.
+    Attributes:
+        data: What is learned on.
+        unit: What one person's data are: ``node``, ``edge``, or ``entity``.
+        trust: Who may be trusted.
+        epsilons: Budgets, ∞ included.
+        clients: How many clients share one graph; None for 10.
+        name: The scenario's name; None for that of the data.
+        asked: ``private`` where the people whose answers are wanted are private, too; else ``public``.
+        parameters: Of the data set, such as bounds of columns.
+        size: How much it asks for.
+        fits: How long it will take, in words; empty where nobody tried.
+        task: ``nodes`` are classified, or ``links`` foreseen.
     """
 
     data: Data
@@ -144,14 +174,24 @@ class Wanted:
 
     @property
     def protocol(self) -> str:
-        """What the answers about privacy mean to a scenario."""
+        """What the answers about privacy mean to a scenario: ``links``, ``transductive``, ``asking`` or ``inductive``."""
         if self.links:
             return "links"
         return "transductive" if self.unit == "edge" else "asking" if self.asked == "private" else "inductive"
 
 
 def budgets(given: Sequence[object]) -> tuple[float, ...]:
-    """Positive numbers, inf allowed; ``ScenarioError`` names the first that is none."""
+    """Budgets as numbers.
+
+    Args:
+        given: Numbers, or texts of them; ``inf`` is allowed.
+
+    Returns:
+        Numbers above 0.
+
+    Raises:
+        ScenarioError: It names the first that is none, or says that a number is there twice.
+    """
     found = []
     for value in given:
         try:
@@ -167,7 +207,21 @@ def budgets(given: Sequence[object]) -> tuple[float, ...]:
 
 
 def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str, object], task: str = "nodes") -> Data:
-    """What ``--graph`` or ``--federation`` names, looked at once so that faults show now. task: ``links`` need no labels."""
+    """The data that ``--graph`` or ``--federation`` names, looked at once so that faults show now.
+
+    Args:
+        graph: A file, a folder, or a data set; None for a federation.
+        federation: The folder of a federation; None for a graph.
+        parameters: Of the data set.
+        task: ``nodes``, or ``links``, which need no labels.
+
+    Returns:
+        What was found.
+
+    Raises:
+        ScenarioError: It does not exist, or holds too few labels, classes or clients.
+        DataError: As the reader of the data raises it.
+    """
     from fedgraph import data
     from fedgraph.data.base import family_and_dataset
     from fedgraph.data.own.graph_folders import is_collection
@@ -206,7 +260,15 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
 
 
 def require_classes(option: str, graph: Graph) -> None:
-    """``ScenarioError`` where all labels are one: there is nothing to tell apart."""
+    """Refuses labels that are all of one class: there is nothing to tell apart.
+
+    Args:
+        option: The option that named the data, for the message.
+        graph: The data.
+
+    Raises:
+        ScenarioError: There is only one class.
+    """
     if graph.num_classes < 2:
         named = f" ({graph.names.classes[0]!r})" if graph.names.classes else ""
         raise ScenarioError(

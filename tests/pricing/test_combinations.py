@@ -13,7 +13,7 @@ from dp_accounting.pld import pld_privacy_accountant
 from fedgraph import pricing
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs
-from fedgraph.pricing.base import Quote
+from fedgraph.pricing.quotes import Quote
 
 SVT, PERCENTILE = {"path": "a.SVTPrivacy", "args": {}}, {"path": "a.PercentilePrivacy", "args": {}}
 

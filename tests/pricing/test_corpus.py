@@ -14,7 +14,7 @@ import pytest
 
 from fedgraph import pricing
 from fedgraph.errors import PricingError
-from fedgraph.pricing.base import Quote
+from fedgraph.pricing.quotes import Quote
 from tests.pricing.corpus.cases import Case, all_cases
 from tests.pricing.corpus.outsiders import C as OUTSIDERS
 
@@ -199,4 +199,4 @@ def test_nothing_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     for number, case in enumerate(chosen):
         document = documents.read(written(tmp_path / str(number), case))
-        assert pricing.quote(document, pricing.reader_of(document), None, case.given).rows
+        assert pricing.quote(document, documents.reader_of(document), None, case.given).rows

@@ -104,7 +104,7 @@ def test_a_mechanism_that_is_given_to_nobody_protects_nothing(tmp_path: Path, na
 
 
 def asked_of(document: documents.Document) -> set[str]:
-    return {a.unknown.name for a in pricing.quote(document, pricing.reader_of(document)).asked}
+    return {a.unknown.name for a in pricing.quote(document, documents.reader_of(document)).asked}
 
 
 def check(path: Path, given: dict[str, float], truth: float) -> None:

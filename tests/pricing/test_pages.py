@@ -11,8 +11,8 @@ import pytest
 from benchmarks import deployed_noise
 from fedgraph import pricing
 from fedgraph.commands import base as cli
-from fedgraph.pricing import pages
-from fedgraph.pricing.base import rounded_up, written_epsilon
+from fedgraph.pricing import quotes
+from fedgraph.pricing.quotes import rounded_up, written_epsilon
 from tests.pricing.corpus import truths
 
 ROOT = Path(__file__).parents[2]
@@ -37,12 +37,12 @@ def test_the_page_is_self_contained_and_shows_every_row(tmp_path: Path, capsys: 
 def test_what_a_file_says_is_escaped(tmp_path: Path) -> None:
     path = tmp_path / "<b>.yaml"
     path.write_text("mechanism: gaussian\nunit: client\nnoise_multiplier: 1\nrounds: 1\ndelta: 1e-5\n", encoding="utf-8")
-    assert "<b>.yaml" not in pages.html([pricing.price(path)])
+    assert "<b>.yaml" not in quotes.html([pricing.price(path)])
 
 
 def test_lines_fit_a_terminal() -> None:
     for file in ("blink.sh", "gap_edp.sh", "flower_local/pyproject.toml"):
-        assert max(len(line) for line in pages.printed(pricing.price(FILES / file)).splitlines()) <= 120
+        assert max(len(line) for line in quotes.printed(pricing.price(FILES / file)).splitlines()) <= 120
 
 
 def test_shown_bounds_are_never_below() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from fedgraph import pricing
 from fedgraph.errors import PricingError
-from fedgraph.pricing import banded_noise, costs
-from fedgraph.pricing.banded_noise import Sensitivity
-from fedgraph.pricing.base import Quote
+from fedgraph.pricing import costs, pfl_mechanisms
+from fedgraph.pricing.pfl_mechanisms import Sensitivity
+from fedgraph.pricing.quotes import Quote
 from fedgraph.privacy.accounting import gaussian
 
 MAKE = (
@@ -40,7 +40,7 @@ def total(quote: Quote, row: int = 0) -> float:
 
 
 def test_the_factor_is_banded_and_has_rows_of_norm_one() -> None:
-    factor = banded_noise._factor(40, 7)
+    factor = pfl_mechanisms._factor(40, 7)
     row, column = np.indices(factor.shape)
     assert not factor[(column > row) | (row - column >= 6)].any()
     np.testing.assert_allclose(np.square(factor).sum(axis=1), 1)
@@ -56,7 +56,7 @@ def test_the_factor_is_no_worse_than_plain_noise() -> None:
 
 def _upright(rounds: int, separation: int) -> np.ndarray:
     """The factor that the paper means: GramᵀGram with columns of norm one, from the same G."""
-    factor = banded_noise._factor(rounds, separation)
+    factor = pfl_mechanisms._factor(rounds, separation)
     gram = (factor @ factor.T)[::-1, ::-1]
     return np.linalg.cholesky(gram)[::-1, ::-1].T
 
@@ -65,7 +65,7 @@ def _upright(rounds: int, separation: int) -> np.ndarray:
 def test_no_user_moves_more_than_is_stated(rounds: int, separation: int) -> None:
     """Random participations and directions, and the worst ones, against both sensitivities."""
     rng = np.random.default_rng(0)
-    factor, stated = banded_noise._factor(rounds, separation), Sensitivity(rounds, separation)
+    factor, stated = pfl_mechanisms._factor(rounds, separation), Sensitivity(rounds, separation)
     worst_apart = worst_always = 0.0
     for start in range(min(separation, rounds)):
         for _ in range(20):
@@ -81,7 +81,7 @@ def test_no_user_moves_more_than_is_stated(rounds: int, separation: int) -> None
     assert worst_apart > 0.9 * stated.apart(rounds), "the statement is not loose either"
     assert same > 0.9 * stated.always(rounds)
     loose = Sensitivity(rounds, separation, math.sqrt(min(rounds, separation)))
-    assert stated.apart(rounds) <= banded_noise.MARGIN * loose.apart(rounds)
+    assert stated.apart(rounds) <= pfl_mechanisms.MARGIN * loose.apart(rounds)
 
 
 def test_the_banded_price_is_the_gaussian_of_that_sensitivity(tmp_path: Path) -> None:

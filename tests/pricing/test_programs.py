@@ -11,7 +11,7 @@ import pytest
 
 from fedgraph import pricing
 from fedgraph.errors import PricingError
-from fedgraph.pricing.base import Quote
+from fedgraph.pricing.quotes import Quote
 from tests.pricing.corpus import truths
 
 

@@ -11,8 +11,8 @@ from dp_accounting import pld
 
 from fedgraph import pricing
 from fedgraph.errors import PricingError
-from fedgraph.pricing import base
-from fedgraph.pricing.base import Quote
+from fedgraph.pricing import catalogue
+from fedgraph.pricing.quotes import Quote
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.ledger import Account, Ledger, Release
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
@@ -91,7 +91,7 @@ def test_the_price_moves(tmp_path: Path, reader: str, file: str, old: str, new: 
     text = path.read_text(encoding="utf-8")
     assert text.count(old) >= 1, "the change must be of something that is there"
     before = pricing.price(path)
-    assert before.system == base.entries()[reader]
+    assert before.system == catalogue.entries()[reader]
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     row = 1 if reader in MODEL_PATH_IS_CLEAR else 0
     one, two = last(before, row), last(pricing.price(path), row)
@@ -101,8 +101,8 @@ def test_the_price_moves(tmp_path: Path, reader: str, file: str, old: str, new: 
 def test_every_reader_has_a_file_and_states_its_source() -> None:
     covered = {reader for reader, *_ in MOVES} | {"ledger", "scenario", "exported"}  # tests/export
     assert covered == set(pricing.systems())
-    assert sorted(base.entries()) == pricing.systems()
-    for entry in base.entries().values():
+    assert sorted(catalogue.entries()) == pricing.systems()
+    for entry in catalogue.entries().values():
         assert all((entry.name, entry.version, entry.source))
         assert not {
             name for words in entry.calls.values() for name in words.split() if not (name == "*" or name.isidentifier())

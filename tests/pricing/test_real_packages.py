@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fedgraph import pricing
-from fedgraph.pricing import banded_noise
+from fedgraph.pricing import pfl_mechanisms
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -122,10 +122,10 @@ def test_pfl_builds_the_banded_matrix_that_we_build() -> None:
         mask = mechanism.BandedMatrixFactorizationMechanism._get_banded_matrix_mask(rounds, separation - 1)
         gram = mechanism.FTRLMatrixFactorizer(np.tril(np.ones((rounds, rounds))), mask).optimize()
         theirs = np.linalg.cholesky(np.asarray(gram, dtype=float))
-        ours = banded_noise._factor(rounds, separation)
+        ours = pfl_mechanisms._factor(rounds, separation)
         np.testing.assert_allclose(np.linalg.norm(theirs, axis=1), 1, atol=1e-5)
         np.testing.assert_allclose(np.linalg.norm(theirs, axis=0), np.linalg.norm(ours, axis=0), rtol=3e-3)
-        assert np.linalg.norm(theirs, axis=0).max() <= banded_noise.Sensitivity(rounds, separation).once()
+        assert np.linalg.norm(theirs, axis=0).max() <= pfl_mechanisms.Sensitivity(rounds, separation).once()
         assert np.linalg.norm(theirs, axis=0).max() > 1.25
 
 

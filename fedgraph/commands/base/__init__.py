@@ -32,7 +32,16 @@ class Parser(argparse.ArgumentParser):
 
 
 def guarded(act: Callable[[], int]) -> int:
-    """The exit status of ``act``; every error becomes one line on stderr and its status, several faults of data a line each."""
+    """Runs a command so that no error ends in a page of Python.
+
+    Every error becomes one line on stderr; several faults of data become a line each. SIGTERM ends a command as Ctrl-C does.
+
+    Args:
+        act: What is run; it returns an exit status.
+
+    Returns:
+        The status of ``act``; 2 where a file or an option is wrong; 1 for any other error.
+    """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminated)
     try:
@@ -78,7 +87,11 @@ def _say(message: str, status: int) -> int:
 
 
 def version() -> str:
-    """The installed version, or that of a checkout which was never installed."""
+    """The installed version.
+
+    Returns:
+        A text such as ``0.3.0``, or words for a checkout that was never installed.
+    """
     from importlib import metadata
 
     try:
@@ -96,7 +109,14 @@ class _Version(argparse.Action):
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """All commands and their options. only: the name of a command that alone is needed; others are not imported then."""
+    """The parser of the command line.
+
+    Args:
+        only: The name of a command that alone is needed, so that others are not imported; None for all.
+
+    Returns:
+        A parser with one subparser for each command.
+    """
     p = Parser(
         prog="fedgraph",
         description="Private learning on graphs: what accuracy, at which ε as published, at which ε that can be proven, and "
@@ -111,7 +131,14 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status of one invocation."""
+    """The command.
+
+    Args:
+        arguments: Words after ``fedgraph``; None for those of this process.
+
+    Returns:
+        Its exit status.
+    """
     replace_unprintable()
 
     def act() -> int:
@@ -124,12 +151,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return guarded(act)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 def require_free(path: Path, replace: bool = False) -> None:
-    """``ScenarioError`` where ``path`` is a folder, or a file that nobody asked to replace."""
+    """Refuses to replace what is there.
+
+    Args:
+        path: A file that is to be written.
+        replace: Whether an earlier file may be replaced (``--force``).
+
+    Raises:
+        ScenarioError: It is a folder, it exists and may not be replaced, or something above it is no folder.
+    """
     if path.exists() and (path.is_dir() or not replace):
         what = "is a folder" if path.is_dir() else "exists already; say --force to replace it"
         raise ScenarioError(f"{path}: {what}")
@@ -139,7 +170,16 @@ def require_free(path: Path, replace: bool = False) -> None:
 
 
 def write_new(path: Path, content: bytes, replace: bool = False) -> None:
-    """``content`` as ``path``. ``ScenarioError`` where the file is there and ``replace`` is not said, or cannot be written."""
+    """Writes a file that is whole or not there.
+
+    Args:
+        path: The file. Folders that are missing are made.
+        content: What it will hold.
+        replace: Whether an earlier file may be replaced.
+
+    Raises:
+        ScenarioError: As ``require_free``; or it cannot be written.
+    """
     require_free(path, replace)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

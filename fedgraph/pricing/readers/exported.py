@@ -36,7 +36,17 @@ FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by p
 
 
 def read(document: Document) -> Reading:
-    """One row: the unit, relation and viewer of the manifest, priced from the numbers of the code."""
+    """The one row of an exported project.
+
+    Args:
+        document: ``fedgraph_export.json``. The files of its project stand beside it.
+
+    Returns:
+        Unit, relation and viewer as in the manifest, priced from the numbers of the code.
+
+    Raises:
+        PricingError: A file is not as it was exported, or manifest and code contradict each other.
+    """
     options, data = Options(document), document.data
     planned = _planned(document.path.parent, layouts()[options.choice("framework", layouts())])
     try:
@@ -93,13 +103,17 @@ def _cohorts(planned: dict[str, Tree], said: object, options: Options) -> list[l
 
 
 def layouts() -> dict[str, dict[str, str]]:
-    """Framework → (template, where its text stands in a project)."""
+    """The frameworks that a row can be exported to.
+
+    Returns:
+        Framework → template → where its text stands in a project.
+    """
     found: dict[str, dict[str, str]] = json.loads(read_template("layouts.json"))
     return found
 
 
 def read_template(name: str) -> str:
-    """A template as it is shipped."""
+    """The text of a template as it is shipped."""
     return (resources.files("fedgraph.export") / "templates" / name).read_text(encoding="utf-8")
 
 

@@ -10,11 +10,10 @@ from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, flower_clients
-from fedgraph.pricing.base import MODELS, SERVER, Published, Reading, Row, Setting, no_claim
+from fedgraph.pricing.base import MODELS, SERVER, Published, Reading, Row, Setting, in_clear, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.flower_app import App, assemble
-from fedgraph.pricing.python_joins import candidates, plain
-from fedgraph.pricing.python_values import Call
+from fedgraph.pricing.python_values import Call, candidates, plain
 from fedgraph.pricing.readers import opacus
 
 LOCAL, LEGACY = "LocalDpMod", ("DPFedAvgFixed", "DPFedAvgAdaptive")
@@ -23,13 +22,21 @@ ADAPTIVE = ("DifferentialPrivacyServerSideAdaptiveClipping", "DifferentialPrivac
 
 
 def read(document: Document) -> Reading:
-    """What of Flower's mechanisms takes part in training; several at once are refused."""
+    """What of Flower's mechanisms takes part in training.
+
+    Args:
+        document: An app's ``pyproject.toml``, or one of its Python files.
+
+    Returns:
+        Rows of ``LocalDpMod``, of a strategy with noise, or of Opacus inside the clients; else ∞.
+
+    Raises:
+        PricingError: Several mechanisms take part, or one of a version before flwr 1.8.
+    """
     app = assemble(document)
     if legacy := app.document.made(*LEGACY):
-        old = legacy[0]
-        raise PricingError(
-            f"{old.path}:{old.line}: {old.name} is of another version (flwr before 1.8); known here: flwr 1.8–1.42"
-        )
+        message = f"{legacy[0].name} is of another version (flwr before 1.8); known here: flwr 1.8–1.42"
+        raise app.document.error_at(legacy[0], message)
     if app.queries:
         return _app_in_clear(app, f"query (line {app.queries[0].line}) sends what it returns, which no mechanism noises")
     started = [each for strategy, _ in app.strategies for each in candidates(strategy)]
@@ -211,12 +218,12 @@ def _goes_around(app: App, call: Call) -> str | None:
 def _count_std(app: App, call: Call, multiplier: float, sampled: float) -> float:
     """The noise on the count of clipped updates, and Flower's own condition on it."""
     if "noise_multiplier" in call.attributes:
-        raise PricingError(f"{call.path}:{call.line}: noise_multiplier of {call.name} is set again; write it where it is made")
+        raise app.document.error_at(call, f"noise_multiplier of {call.name} is set again; write it where it is made")
     given = call.held("clipped_count_stddev") is not None
     found = app.document.need(call, "clipped_count_stddev", above=0.0) if given else sampled / 20
     if multiplier >= 2 * found:
         message = f"noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * found:g}: Flower refuses to run"
-        raise PricingError(f"{call.path}:{call.line}: {message}")
+        raise app.document.error_at(call, message)
     return found
 
 
@@ -251,7 +258,7 @@ def _base_of(call: Call) -> str:
 def _app_in_clear(app: App, reason: str) -> Reading:
     """∞ for the clients of an app, because."""
     no_fix = "add LocalDpMod to the mods of training, or start a DifferentialPrivacy… strategy"
-    return costs.in_clear("client", SERVER, reason, no_fix, app.rounds or 1, published=(),
+    return in_clear("client", SERVER, reason, no_fix, app.rounds or 1, published=(),
                           unprotected=("everything", *_hidden_sums(app)))  # fmt: skip
 
 

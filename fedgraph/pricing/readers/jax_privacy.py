@@ -15,10 +15,10 @@ from dataclasses import replace
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import costs, training
-from fedgraph.pricing.base import RECIPIENT, Published, Reading, entries, no_claim
+from fedgraph.pricing.base import RECIPIENT, Published, Reading, in_clear, no_claim
+from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_joins import candidates, elements, holds, lift, plain
-from fedgraph.pricing.python_values import Call, Choice, Method, Unresolved, Value
+from fedgraph.pricing.python_values import Call, Choice, Method, Unresolved, Value, candidates, elements, holds, lift, plain
 from fedgraph.pricing.questions import RATES, text
 from fedgraph.pricing.training import Training
 
@@ -28,7 +28,18 @@ BY_HAND = ("grad", "value_and_grad", "apply_updates", "apply_gradients")  # what
 
 
 def read(document: Document) -> Reading:
-    """The plan, with its noise multiplier or with ``calibrate(epsilon, delta)``; a Keras configuration; or a DP-SGD event."""
+    """What of JAX Privacy a Python file builds.
+
+    Args:
+        document: The program.
+
+    Returns:
+        The plan, with its noise multiplier or with ``calibrate(epsilon, delta)``; a Keras configuration; a DP-SGD event; or the
+        gradient computer of jax-privacy 1. ∞ where nothing of it takes part.
+
+    Raises:
+        PricingError: There are several plans, or numbers that a price needs are missing.
+    """
     made = [c for c in document.calls if c.name == "BandMFConfig" or c.dotted.endswith("BandMFConfig.default")]
     named = sorted({c.name for c in made})
     plans, why = document.used(*named) if named else ([], "nothing makes a BandMFConfig")
@@ -43,7 +54,7 @@ def read(document: Document) -> Reading:
         return _event(document, events[0])
     if made := document.used("DpsgdGradientComputer")[0]:
         return _computer(document, made[0])
-    return costs.in_clear("example", RECIPIENT, f"{why}: training is in clear", "train with a plan of JAX Privacy")
+    return in_clear("example", RECIPIENT, f"{why}: training is in clear", "train with a plan of JAX Privacy")
 
 
 def _keras(document: Document, call: Call) -> Reading:
@@ -51,9 +62,9 @@ def _keras(document: Document, call: Call) -> Reading:
     given = [plain(w.get("params")) for w in document.made("make_private")]
     if not given:
         reason = f"nothing gives the DPKerasConfig of line {call.line} to make_private"
-        return costs.in_clear("example", RECIPIENT, reason, "call keras_api.make_private")
+        return in_clear("example", RECIPIENT, reason, "call keras_api.make_private")
     if not any(params is call or isinstance(params, Choice) for params in given):
-        raise document.error("make_private gets another configuration than this one; price a file with one", line=call.line)
+        raise document.error_at(call, "make_private gets another configuration than this one; price a file with one")
     held = call.get("poisson_sampling_in_fit")
     poisson = document.answers.flag(held, "poisson_sampling_in_fit", False, call.line, worst=False)
     batch, size, steps = (document.number(call, n) for n in ("batch_size", "train_size", "train_steps"))
@@ -76,13 +87,10 @@ def _altered(document: Document, event: Call) -> str:
         found = len(noise) == 1 and (
             (isinstance(noise[0], Call) and noise[0].name == "calibrate_dp_mechanism") or noise[0] == multiplier
         )
-        asked = (
-            f"Line {made.line} adds noise of std {text(made.get('stddev', 0))}: at least noise multiplier times sensitivity?"
-        )
+        std = text(made.get("stddev", 0))
+        asked = f"Line {made.line} adds noise of std {std}: at least noise multiplier times sensitivity?"
         if not (found and len(parts) > 1) and not document.answers.whether(f"noise of line {made.line} kept", asked):
-            return (
-                f"the noise of line {made.line}, of std {text(made.get('stddev', 0))}, is not known to be that of {event.name}"
-            )
+            return f"the noise of line {made.line}, of std {std}, is not known to be that of {event.name}"
     return ""
 
 
@@ -109,7 +117,7 @@ def _event(document: Document, call: Call) -> Reading:
     """``dpsgd_event(noise_multiplier, iterations, sampling_prob)``, perhaps inside ``calibrate_dp_mechanism``; or batches of a
     fixed size, or truncated ones."""
     if odd := _altered(document, call):
-        return costs.in_clear("example", RECIPIENT, odd, "pass gradients through a privatizer with that noise")
+        return in_clear("example", RECIPIENT, odd, "pass gradients through a privatizer with that noise")
     if call.name != "dpsgd_event":
         # ``fixed_dpsgd_event``: batches drawn without replacement; ``truncated_dpsgd_event``: see above.
         size, rate = document.number(call, "dataset_size"), document.number(call, "sampling_prob", "sampling rate")
@@ -120,9 +128,9 @@ def _event(document: Document, call: Call) -> Reading:
             drawn = document.made(sampler)
             replaced = replaced or next((held for c in drawn if (held := plain(c.get("replace")))), False)
         if replaced not in (None, False):
-            raise document.error("not priced: batches drawn with replacement (replace)", line=call.line)
+            raise document.error_at(call, "not priced: batches drawn with replacement (replace)")
         if document.made("calibrate_dp_mechanism"):
-            raise document.error(f"not priced: noise that is found for {call.name}; write the one it found", line=call.line)
+            raise document.error_at(call, f"not priced: noise that is found for {call.name}; write the one it found")
         afresh = document.made(sampler or "CyclicPoissonSampling") or document.ask("batches drawn afresh", None, call)
         return training.reading(document, Training(
             document.need(call, "noise_multiplier", least=0.0), sampling="fixed" if afresh else "shuffled", rate=rate,
@@ -139,7 +147,7 @@ def _event(document: Document, call: Call) -> Reading:
     said = Training(noise or 0.0, rate=rate, steps=None if steps is None else int(steps),
                     delta=document.number(budget, "target_delta", "delta") if budget else None)  # fmt: skip
     if noise is None and not budget:
-        raise document.error(f"{call.name} needs noise_multiplier, or calibrate_dp_mechanism, with numbers", line=call.line)
+        raise document.error_at(call, f"{call.name} needs noise_multiplier, or calibrate_dp_mechanism, with numbers")
     return _sampled(document, call, said, document.number(budget, "target_epsilon", "epsilon") if budget else None, poisson)
 
 
@@ -164,7 +172,7 @@ def _sampled(document: Document, call: Call, said: Training, epsilon: float | No
     noise, delta = said.multiplier, said.delta or 0.0
     if (not by_hand and (epsilon is None or epsilon <= 0 or not 0 < delta < 1)) or noise < 0:
         message = f"{call.name} needs noise_multiplier ≥ 0, or an epsilon > 0 and a delta in (0, 1), as numbers"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, message)
     claim = Published(None, said.delta, "none", f"{call.name} with its noise")
     if not by_hand:
         claim = Published(epsilon, delta, "total", call.name)
@@ -184,15 +192,15 @@ def _sampled(document: Document, call: Call, said: Training, epsilon: float | No
 def _plan(document: Document, call: Call) -> Reading:
     known = set(entries()["jax_privacy"].calls["BandMFConfig"].split()) - {"*"}
     for name in set(call.keywords) - known - {"**"}:
-        raise document.error(f"BandMFConfig: unknown option {name!r}; allowed: {', '.join(sorted(known))}", line=call.line)
+        raise document.error_at(call, f"BandMFConfig: unknown option {name!r}; allowed: {', '.join(sorted(known))}")
     changed = next((c for c in document.made("replace", "asdict") if any(holds(v, call) for v in c.args)), None)
     if changed is not None:
-        raise document.error(f"{changed.name} changes BandMFConfig; write its options where it is made", line=changed.line)
+        raise document.error_at(changed, f"{changed.name} changes BandMFConfig; write its options where it is made")
     bands, uses, trained = _bands(document, call), _uses(document, call), document.made(*BY_HAND)
     if trained and not uses & {"?", "noise_addition_transform"}:
         line = trained[0].line
         unused = f"line {line} trains, and nothing passes through noise_addition_transform of the plan of line {call.line}"
-        return costs.in_clear("example", RECIPIENT, unused, "pass clipped sums through the plan's noise_addition_transform")
+        return in_clear("example", RECIPIENT, unused, "pass clipped sums through the plan's noise_addition_transform")
     calibrated = next((c for c in document.made("calibrate")), None)
     epsilon = document.number(calibrated, "epsilon") if calibrated else None
     delta, people = document.number(calibrated, "delta") if calibrated else None, document.number(call, "num_examples")
@@ -200,15 +208,14 @@ def _plan(document: Document, call: Call) -> Reading:
     truncated = call.held("truncated_batch_size") is not None
     if truncated and (bands > 1 or given is None):
         message = "not priced: truncated_batch_size with several bands, or without noise_multiplier; write the one it found"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, message)
     if given is None and (epsilon is None or delta is None or epsilon <= 0 or not 0 < delta < 1):
-        message = "BandMFConfig needs noise_multiplier, or calibrate(epsilon=…, delta=…), as numbers"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, "BandMFConfig needs noise_multiplier, or calibrate(epsilon=…, delta=…), as numbers")
     iterations, expected = (document.need(call, name, above=0.0) for name in ("iterations", "expected_participations"))
     planned = not trained or uses & {"?", "batch_selection_strategy"} or document.made("CyclicPoissonSampling")
     rate, poisson = expected * bands / iterations, bool(planned or document.ask("poisson sampling", None, call))
     if not 0 < rate <= 1 or (given or 0.0) < 0:
-        raise document.error(f"expected_participations·num_bands/iterations = {rate:g} is no rate in (0, 1]", line=call.line)
+        raise document.error_at(call, f"expected_participations·num_bands/iterations = {rate:g} is no rate in (0, 1]")
     ran = _ran(document, iterations)
     if given is None and poisson and ran == int(iterations):
         claim = Published(epsilon, delta, "total", "BandMFConfig.calibrate")

@@ -8,19 +8,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, flare_job, flare_python
-from fedgraph.pricing.base import SERVER, Published, Reading, Row, Setting
+from fedgraph.pricing import costs, flare_job
+from fedgraph.pricing.base import SERVER, Published, Reading, Row, Setting, in_clear
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.flare_job import KNOWN, METRICS, Filter, Site
+from fedgraph.pricing.flare_job import KNOWN, Filter, Site
 from fedgraph.pricing.options import Options
 
+_METRICS = ("validate", "evaluate", "cross_site_validation")  # tasks whose results are numbers, no model
 BUDGETS = ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
 CLEAR = "no noise is added, so no setting of this filter changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
 
 
 @dataclass(frozen=True)
 class Svt:
-    """One SVT filter: what a pass over so many parameters costs, and its options."""
+    """One SVT filter.
+
+    Attributes:
+        epsilon: Its option epsilon.
+        per_round: How many parameters there are → what a pass over them costs.
+        words: What it does.
+        settings: Its options of noise.
+    """
 
     epsilon: float
     per_round: Callable[[float], float]
@@ -29,8 +37,18 @@ class Svt:
 
 
 def read(document: Document) -> Reading:
-    """The dearest site. ``GaussianPrivacy``: a filter of that name is not in the versions that are known."""
-    job = flare_python.read(document) if document.kind == "python" else flare_job.read(document)
+    """The dearest site of a job.
+
+    Args:
+        document: A configuration, the folder of a job, or a Python file that builds one.
+
+    Returns:
+        One row of a client; ∞ where a result leaves some site without noise.
+
+    Raises:
+        PricingError: ``GaussianPrivacy`` is used, which no version that is known here has; or FLARE would refuse the job.
+    """
+    job = flare_job.read(document)
     everything = [f.name for site in job.sites for chain in site.chains for f in chain.filters]
     others = tuple(dict.fromkeys((*(_other(name) for name in everything if name not in KNOWN), *job.aside)))
     if "GaussianPrivacy" in everything:
@@ -39,7 +57,7 @@ def read(document: Document) -> Reading:
         )
 
     def clear(reason: str) -> Reading:
-        return costs.in_clear("client", SERVER, reason, CLEAR, job.rounds or 1, "replace", unprotected=("the whole update",),
+        return in_clear("client", SERVER, reason, CLEAR, job.rounds or 1, "replace", unprotected=("the whole update",),
                               not_priced=others)  # fmt: skip
 
     if not set(KNOWN) & set(everything):
@@ -76,8 +94,8 @@ def _other(name: str) -> str:
 def _site(document: Document, site: Site) -> list[Svt] | str:
     """The SVT filters of each task whose result is a model, or why one of them is in clear."""
     covered = [t for chain in site.chains for t in chain.tasks]
-    models = [t for t in site.tasks if t not in METRICS and t != "*"]
-    needed = list(dict.fromkeys([*(models or ["train"]), *(t for t in covered if t != "*" and t not in METRICS)]))
+    models = [t for t in site.tasks if t not in _METRICS and t != "*"]
+    needed = list(dict.fromkeys([*(models or ["train"]), *(t for t in covered if t != "*" and t not in _METRICS)]))
     found = []
     for task in needed:
         clear = f"no privacy filter stands on the result of the task {task!r}"

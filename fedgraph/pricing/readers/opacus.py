@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from scipy.optimize import brentq
 
-from fedgraph.pricing import base, costs, training
-from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, no_claim
+from fedgraph.pricing import catalogue, costs, training
+from fedgraph.pricing.base import RECIPIENT, Published, Reading, Row, in_clear, no_claim
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.python_joins import holds, plain, truth
-from fedgraph.pricing.python_values import Call, Method, Part, Pass
+from fedgraph.pricing.python_changes import Pass
+from fedgraph.pricing.python_values import Call, Method, Part, holds, plain, truth
 from fedgraph.pricing.questions import ASKED, text
 from fedgraph.pricing.training import Training
 from fedgraph.privacy.accounting import gaussian
@@ -33,8 +33,16 @@ LEAST = "least noise_multiplier"
 
 @dataclass(frozen=True)
 class Run:
-    """How what ``call`` makes private is trained. visits: of one example in one step, by several processes. seen: the loops
-    that train. spread: the noise on the count of unclipped examples, None where there is none."""
+    """How what a call makes private is trained.
+
+    Attributes:
+        call: ``make_private`` or ``make_private_with_epsilon``.
+        poisson: Whether batches are drawn by coins.
+        visits: How often one step visits one example, by several processes; 1 or more.
+        seen: The loops that train.
+        spread: The noise on the count of unclipped examples; None where that count is not released.
+        unprotected: What is not covered.
+    """
 
     call: Call
     poisson: bool
@@ -45,20 +53,31 @@ class Run:
 
 
 def read(document: Document) -> Reading:
-    """Every ``make_private…`` that is reached; several are models of their own, on the same data."""
+    """Every ``make_private…`` that is reached.
+
+    Args:
+        document: The program.
+
+    Returns:
+        The training. Several are models of their own on the same data, whose costs add up. ∞ where something trains without the
+        noise.
+
+    Raises:
+        PricingError: It is of Opacus before 1.0, or numbers that a price needs are missing.
+    """
     if (old := document.made("PrivacyEngine")) and any(c.name == "attach" for c in document.calls):
         message = "PrivacyEngine(model, …).attach(optimizer) is of opacus before 1.0; read here are opacus 1.0–1.6"
-        raise document.error(message, line=old[0].line)
+        raise document.error_at(old[0], message)
     calls, why = document.used(*MAKERS)
     bare = [c for c in document.used(*BY_HAND)[0] if document.number(c, "noise_multiplier") == 0]
     for call in bare:
         asked = f"Line {call.line} of {call.path.name} trains with {call.name} and no noise: is what it makes ever released?"
         if document.answers.whether(f"model of line {call.line} released", asked, worst=True):
             reason = f"{call.name} ({call.path.name}:{call.line}) has noise_multiplier 0: no noise"
-            return costs.in_clear("example", RECIPIENT, reason, "give every model that is released its noise")
+            return in_clear("example", RECIPIENT, reason, "give every model that is released its noise")
     if not calls:
         no_fix = "call make_private, and train with what it returns"
-        return costs.in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
+        return in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
     for call in calls:
         raw = call.get("optimizer")
         beside = next((c for c in document.made("step") if isinstance(raw, Call) and c.owner is raw), None)
@@ -79,7 +98,7 @@ def read(document: Document) -> Reading:
             reason = f"line {inside[0].line} steps with the optimizer inside the one that make_private returns: no noise"
         if reason:
             no_fix = "train with the model, optimizer and data loader that make_private returns"
-            return costs.in_clear("example", RECIPIENT, reason, no_fix)
+            return in_clear("example", RECIPIENT, reason, no_fix)
     found = [_one(document, call) for call in calls]
     return training.several_trainings(found * training.calls_in_loops(document, calls, "private model"), "private model")
 
@@ -130,14 +149,13 @@ def _drawn(document: Document, call: Call, poisson: bool) -> str:
 def _one(document: Document, call: Call) -> Reading:
     answers, words, engines = document.answers, document.words, document.made("PrivacyEngine")
     engine = next((e for e in engines if e is call.owner), engines[0] if engines else None)
-    allowed = set(base.entries()["opacus"].ignored.split())
+    allowed = set(catalogue.entries()["opacus"].ignored.split())
     for name in set(call.keywords) - allowed - {"**"}:
-        message = f"{call.name}: unknown option {name!r}; allowed: {', '.join(sorted(allowed))}"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, f"{call.name}: unknown option {name!r}; allowed: {', '.join(sorted(allowed))}")
     clipping = plain(call.get("clipping")) or "flat"
     if clipping not in ("flat", "per_layer", "adaptive"):
         message = f"clipping={text(call.get('clipping'))} is not priced; allowed: flat, per_layer, adaptive"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, message)
     spread = document.need(call, "unclipped_num_std", above=0.0) if clipping == "adaptive" else None
     poisson = answers.flag(call.get("poisson_sampling"), "poisson_sampling", True, call.line, worst=False)
     raw, results = plain(call.get("data_loader")), _results(call)
@@ -146,7 +164,7 @@ def _one(document: Document, call: Call) -> Reading:
     beside = isinstance(raw, Call) and any(holds(p.over, raw) for p in seen) and not returned
     poisson = poisson and not beside
     if again := _drawn(document, call, poisson):
-        return costs.in_clear("example", RECIPIENT, again, "set poisson_sampling=True, or draw without replacement")
+        return in_clear("example", RECIPIENT, again, "set poisson_sampling=True, or draw without replacement")
     models, visits = _processes(document, call, poisson)
     secure = engine is not None and plain(engine.get("secure_mode")) is True
     unprotected: tuple[str, ...] = () if secure else (words["insecure"],)
@@ -163,7 +181,7 @@ def _one(document: Document, call: Call) -> Reading:
         return training.several_trainings([found] * models, "process")
     first = answers.number(call.get("noise_multiplier"), "noise_multiplier", call.line)
     if first is None or first < 0:
-        raise document.error("make_private needs noise_multiplier as a number ≥ 0", line=call.line)
+        raise document.error_at(call, "make_private needs noise_multiplier as a number ≥ 0")
     multiplier, changed = _later(document, call, first)
     asked, loaders = document.made("get_epsilon"), document.made("DataLoader")
     batch = document.number(loaders[0], "batch_size") if len(loaders) == 1 else None
@@ -206,12 +224,9 @@ def _later(document: Document, call: Call, first: float) -> tuple[float, tuple[s
 
 def _ratio(document: Document, run: Run, multiplier: float) -> float:
     """By how much the count of unclipped examples, and visits by several processes, raise 1/noise."""
-    if (spread := run.spread) is None:
+    if run.spread is None:
         return run.visits
-    if multiplier >= 2 * spread:
-        message = f"noise_multiplier {multiplier:.4g} ≥ 2·unclipped_num_std {2 * spread:g}: Opacus refuses it"
-        raise document.error(message, line=run.call.line)
-    return run.visits * math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
+    return run.visits * training.counted_clips(document, run.call, multiplier, run.spread, "unclipped_num_std", "Opacus")
 
 
 def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> Reading:
@@ -223,14 +238,14 @@ def _with_epsilon(document: Document, call: Call, run: Run, accountant: str) -> 
     ran = epochs if stated is None and call.name == "get_noise_multiplier" else stated
     by_steps = epochs is None and document.number(call, "steps") is not None
     if delta is None or not 0 < delta < 1:
-        raise document.error("make_private_with_epsilon needs 0 < target_delta < 1 as a number", line=call.line)
+        raise document.error_at(call, "make_private_with_epsilon needs 0 < target_delta < 1 as a number")
     if accountant not in ("prv", "rdp", "gdp"):
-        raise document.error(f"accountant {accountant!r}; allowed: prv, rdp, gdp", line=call.line)
+        raise document.error_at(call, f"accountant {accountant!r}; allowed: prv, rdp, gdp")
     claim = Published(target, delta, "total", f"make_private_with_epsilon, accountant {accountant}")
     changed = any("noise_multiplier" in part.attributes for part in _results(call))
     if changed or document.made(*_SCHEDULERS):
         message = "not priced: noise found for an ε and changed afterwards; print the noise it found and use make_private"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, message)
     if poisson and accountant != "gdp" and spread is None and (epochs == ran or by_steps):
         words = f"noise found by Opacus' {accountant} accountant for this ε, which holds for Poisson sampling and "
         words += "add/remove or zero-out"

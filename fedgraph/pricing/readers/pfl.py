@@ -1,5 +1,5 @@
 """pfl-research (Apple): a Python file with its accountants and mechanisms, or the flags of its benchmarks (YAML, or a command
-line with ``--args_config``, whose YAML is read). ``pfl_training`` says what each is worth.
+line with ``--args_config``, whose YAML is read). ``pfl_mechanisms`` says what each is worth.
 
 The accountant prices ``noise_parameter``; a simulation adds noise_scale·noise_parameter (a small cohort standing for a large
 one), so that a **real** run with noise_scale < 1 is worth less: both are priced.
@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, documents, pfl_training
-from fedgraph.pricing.base import MODELS, Published, Reading, no_claim
+from fedgraph.pricing import documents, pfl_mechanisms
+from fedgraph.pricing.base import MODELS, Published, Reading, in_clear, no_claim
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.formats import Tree
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.pfl_training import Part, Said
-from fedgraph.pricing.python_joins import elements, plain
-from fedgraph.pricing.python_values import Call
+from fedgraph.pricing.pfl_mechanisms import Part, Said
+from fedgraph.pricing.python_values import Call, elements, plain
 from fedgraph.pricing.questions import text
 
 _ACCOUNTANTS = ("PLDPrivacyAccountant", "PRVPrivacyAccountant", "RDPPrivacyAccountant")
@@ -28,13 +27,24 @@ CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_c
 
 
 def read(document: Document) -> Reading:
+    """What pfl-research's mechanisms are worth.
+
+    Args:
+        document: A Python file, or the flags of a benchmark (YAML, JSON, a command line or a namespace).
+
+    Returns:
+        Rows of a user.
+
+    Raises:
+        PricingError: Several mechanisms stand without an accountant for all of them, or numbers that a price needs are missing.
+    """
     if document.kind != "python":
         return _flags(document)
     lists = [elements(c.get("postprocessors") or ()) for c in document.calls if c.reached and "postprocessors" in c.keywords]
     held = [inner for each in lists for value in each or () if isinstance(inner := plain(value), Call)]
     if lists and None not in lists and not any(c.name in (_WRAPPER, *_KEYS) or ADAPTIVE in c.dotted for c in held):
         reason = "no mechanism stands in the postprocessors of the backend: statistics are sent in clear"
-        return costs.in_clear("user", MODELS, reason, "give the mechanism to the backend first")
+        return in_clear("user", MODELS, reason, "give the mechanism to the backend first")
     joint = _only(document, JOINT)
     if joint is not None:
         return _joint(document, joint)
@@ -47,33 +57,35 @@ def read(document: Document) -> Reading:
         kind = "laplace" if call.name == LAPLACE else "gaussian"
         delta = document.need(call, "delta", above=0.0, below=1.0) if kind == "gaussian" else None
         said = Said(call.name, epsilon=document.need(call, "epsilon", above=0.0), delta=delta)
-        priced = pfl_training.laplace if kind == "laplace" else pfl_training.single_mechanism
+        priced = pfl_mechanisms.laplace if kind == "laplace" else pfl_mechanisms.single_mechanism
         if any(plain(w.get("underlying_mechanism")) is call for w in document.made(_WRAPPER)):
             return priced(document, said)
-        alone = f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. {pfl_training.ORDER}"
-        rows = pfl_training.local_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
+        alone = (
+            f"No CentrallyAppliedPrivacyMechanism wraps it in this file, so that each user applies it. {pfl_mechanisms.ORDER}"
+        )
+        rows = pfl_mechanisms.local_mechanism(document, kind, said.epsilon or 0.0, said, document.louder)
         return replace(priced(document, replace(said, rate=1.0)), rows=tuple(rows), order=(alone,))
     accountant = _only(document, *_ACCOUNTANTS)
     if call is not None and call.name == _BANDED:
         if accountant is None:
-            raise document.error(f"{_BANDED}: its accountant is not in this file", line=call.line)
+            raise document.error_at(call, f"{_BANDED}: its accountant is not in this file")
         said, kind = _said(document, accountant)
         if kind != "gaussian":
-            raise document.error(f"{_BANDED} adds Gaussian noise; its accountant says {kind!r}", line=accountant.line)
+            raise document.error_at(accountant, f"{_BANDED} adds Gaussian noise; its accountant says {kind!r}")
         rounds, separation = document.number(call, "num_iterations"), document.number(call, "min_separation")
         if any(v is not None and (v < 1 or v != int(v)) for v in (rounds, separation)) or separation == 1:
-            raise document.error("num_iterations is a whole number ≥ 1, min_separation one ≥ 2", line=call.line)
+            raise document.error_at(call, "num_iterations is a whole number ≥ 1, min_separation one ≥ 2")
         sampler = next((str(plain(c.get("sample_type"))) for c in document.made("get_user_sampler")), None)
         said = replace(said, rounds=int(rounds) if rounds is not None else None)
-        return pfl_training.banded_mechanism(document, said, int(separation) if separation is not None else None, sampler)
+        return pfl_mechanisms.banded_mechanism(document, said, int(separation) if separation is not None else None, sampler)
     if accountant is None:
         return _mechanism(document, call)
     said, kind = _said(document, accountant)
     if kind == "laplace":
         if said.noise is None:
             message = "not priced: a Laplace accountant without noise_parameter; write the one it found"
-            raise document.error(message, line=accountant.line)
-        return pfl_training.laplace(document, said)
+            raise document.error_at(accountant, message)
+        return pfl_mechanisms.laplace(document, said)
     return _gaussian(document, call, said)
 
 
@@ -94,24 +106,22 @@ def _taken(document: Document) -> list[Call]:
 
 def _said(document: Document, call: Call) -> tuple[Said, str]:
     """What an accountant's call says, and its mechanism."""
-    rounds, rate = (
-        document.number(call, "num_compositions", "rounds"),
-        document.number(call, "sampling_probability", "sampling rate"),
-    )
+    rounds = document.number(call, "num_compositions", "rounds")
+    rate = document.number(call, "sampling_probability", "sampling rate")
     epsilon, delta, noise, scale = (document.number(call, n) for n in ("epsilon", "delta", "noise_parameter", "noise_scale"))
     for name, found in (("noise_parameter", noise), ("noise_scale", scale), ("epsilon", epsilon)):
         if found is None and call.held(name) is not None:
-            raise document.error(f"{call.name}: {name} is {text(call.held(name))}; write it as a number", line=call.line)
+            raise document.error_at(call, f"{call.name}: {name} is {text(call.held(name))}; write it as a number")
     kind = str(plain(call.get("mechanism"))).lower()
     if kind not in ("gaussian", "laplace"):
-        raise document.error(f"not priced: mechanism {call.get('mechanism')!r}; allowed: gaussian, laplace", line=call.line)
+        raise document.error_at(call, f"not priced: mechanism {call.get('mechanism')!r}; allowed: gaussian, laplace")
     if noise is None and (epsilon is None or delta is None):
-        raise document.error(f"{call.name} needs two of epsilon, delta, noise_parameter as numbers", line=call.line)
+        raise document.error_at(call, f"{call.name} needs two of epsilon, delta, noise_parameter as numbers")
     scale = 1.0 if scale is None else scale
     if not 0 < scale <= 1 or (rate is not None and not 0 <= rate <= 1):
-        raise document.error("noise_scale lies in (0, 1], sampling_probability in [0, 1]", line=call.line)
+        raise document.error_at(call, "noise_scale lies in (0, 1], sampling_probability in [0, 1]")
     if any(v is not None and v <= 0 for v in (noise, epsilon, delta)) or (delta is not None and delta >= 1):
-        raise document.error("epsilon and noise_parameter are > 0, and δ lies in (0, 1)", line=call.line)
+        raise document.error_at(call, "epsilon and noise_parameter are > 0, and δ lies in (0, 1)")
     run = [n for c in document.calls if c.reached and (n := document.number(c, "central_num_iterations", "rounds")) is not None]
     ran = int(sum(run)) if run and rounds and sum(run) > rounds else None
     return Said(call.name, noise, epsilon, delta, rate, int(rounds) if rounds else None, scale, run=ran), kind
@@ -120,23 +130,21 @@ def _said(document: Document, call: Call) -> tuple[Said, str]:
 def _gaussian(document: Document, adaptive: Call | None, said: Said) -> Reading:
     """Gaussian noise, the clip fixed or following a quantile; pfl's own condition on the noise of the clipping indicator."""
     if adaptive is None:
-        return pfl_training.gaussian(document, said)
+        return pfl_mechanisms.gaussian(document, said)
     held = adaptive.get("clipping_indicator_noise_stddev", 2)  # third of both its constructors
     indicator = document.answers.number(held, "clipping_indicator_noise_stddev", adaptive.line)
     if indicator is not None and said.noise is not None and indicator <= said.noise:
         message = f"clipping_indicator_noise_stddev = {indicator:g} must lie above the noise_parameter {said.noise:g}"
-        raise document.error(message, line=adaptive.line)
+        raise document.error_at(adaptive, message)
     more = " The quantile that moves the clip is a coordinate of the same release, whose joint norm is the clip."
-    return pfl_training.gaussian(document, said, pfl_training.ORDER + more)
+    return pfl_mechanisms.gaussian(document, said, pfl_mechanisms.ORDER + more)
 
 
 def _mechanism(document: Document, adaptive: Call | None) -> Reading:
     call = next((c for c in _taken(document) if c.name == "GaussianMechanism"), None)
     if call is None and (dead := document.dead(*_KEYS)):
         where = f"{dead.name} stands in {dead.function}() (line {dead.line}), which nothing calls"
-        return costs.in_clear(
-            "user", MODELS, f"{where}: statistics are sent in clear", "give the mechanism to the algorithm first"
-        )
+        return in_clear("user", MODELS, f"{where}: statistics are sent in clear", "give the mechanism to the algorithm first")
     if call is None:
         raise PricingError(f"{document.path}: no accountant and no mechanism of pfl with numbers stands here")
     return _gaussian(document, adaptive, Said(call.name, document.need(call, "relative_noise_stddev", least=0.0)))
@@ -147,13 +155,13 @@ def _joint(document: Document, call: Call) -> Reading:
         value = plain(call.get(name))
         values = value if isinstance(value, list) else [value] * count
         if len(values) != count:
-            raise document.error(f"{name}: {len(values)} values for {count} mechanisms", line=call.line)
+            raise document.error_at(call, f"{name}: {len(values)} values for {count} mechanisms")
         return [document.answers.number(v, name, call.line) for v in values]
 
     held = plain(call.get("mechanisms"))
     kinds = [str(plain(k)).lower() for k in held] if isinstance(held, list) else []
     if not kinds or set(kinds) - {"gaussian", "laplace"}:
-        raise document.error(f"{JOINT}: mechanisms is a list of 'gaussian' and 'laplace'", line=call.line)
+        raise document.error_at(call, f"{JOINT}: mechanisms is a list of 'gaussian' and 'laplace'")
     rounds, rates, noises = (listed(n, len(kinds)) for n in ("num_compositions", "sampling_probability", "noise_parameters"))
     parts = tuple(
         Part(k, n, q, int(r))
@@ -167,7 +175,7 @@ def _joint(document: Document, call: Call) -> Reading:
             line=call.line,
         )
     epsilon, delta = document.number(call, "total_epsilon"), document.number(call, "total_delta")
-    return pfl_training.joint_mechanism(document, Said(call.name, epsilon=epsilon, delta=delta), parts, "noise_parameters")
+    return pfl_mechanisms.joint_mechanism(document, Said(call.name, epsilon=epsilon, delta=delta), parts, "noise_parameters")
 
 
 def _configured(document: Document) -> dict[str, Tree]:
@@ -191,29 +199,28 @@ def _flags(document: Document) -> Reading:
     said, separation = _run(options, mechanism), options.whole("min_separation", 48, 2)
     rest = tuple(options.rest)
     if mechanism == "gaussian":
-        found = pfl_training.single_mechanism(document, said)
+        found = pfl_mechanisms.single_mechanism(document, said)
     elif mechanism == "gaussian_moments_accountant":
-        found = pfl_training.gaussian(document, said)
+        found = pfl_mechanisms.gaussian(document, said)
     elif mechanism == "laplace":
-        found = pfl_training.laplace(document, said)
+        found = pfl_mechanisms.laplace(document, said)
     elif mechanism == "banded_matrix_factorization":
-        found = pfl_training.banded_mechanism(document, said, separation, None)
+        found = pfl_mechanisms.banded_mechanism(document, said, separation, None)
     else:
         why = f"central_privacy_mechanism {mechanism!r} adds no noise"
-        found = costs.in_clear("user", MODELS, why, "choose a mechanism first", said.rounds or 1,
+        found = in_clear("user", MODELS, why, "choose a mechanism first", said.rounds or 1,
                                published=no_claim(f"{said.name}: no ε"))  # fmt: skip
     found = replace(found, not_priced=rest)
     if each in ("none", "norm_clipping_only"):
         return found
     central = mechanism not in ("none", "norm_clipping_only")
-    local = pfl_training.local_mechanism(
-        document, each, own[0], replace(said, delta=own[1]), 1.0 if central else document.louder
-    )
+    louder = 1.0 if central else document.louder
+    local = pfl_mechanisms.local_mechanism(document, each, own[0], replace(said, delta=own[1]), louder)
     claim = Published(own[0], 0.0 if each == "laplace" else own[1], "per round", f"{said.name}: local {each}")
     if central:
         return replace(found, rows=(*found.rows, *local), published=(*found.published, claim))
-    return replace(found, rows=tuple(local), published=(claim,), unprotected=pfl_training.UNPROTECTED[:1],
-                   order=(pfl_training.ORDER,), settings=None, no_fix="lower local_epsilon")  # fmt: skip
+    return replace(found, rows=tuple(local), published=(claim,), unprotected=pfl_mechanisms.UNPROTECTED[:1],
+                   order=(pfl_mechanisms.ORDER,), settings=None, no_fix="lower local_epsilon")  # fmt: skip
 
 
 def _run(options: Options, mechanism: str) -> Said:
@@ -227,7 +234,7 @@ def _run(options: Options, mechanism: str) -> Said:
         raise options.error("population", f"a cohort of {max(cohort, wanted):g} out of a population of {population:g}")
     if accounted and cohort > wanted:
         raise options.error("noise_cohort_size", f"cohort_size {cohort:g} above noise_cohort_size {wanted:g}: pfl refuses it")
-    said = Said(pfl_training.FLAGS, None, epsilon, delta, cohort / population, rounds, people=population)
+    said = Said(pfl_mechanisms.FLAGS, None, epsilon, delta, cohort / population, rounds, people=population)
     if not accounted:
         return said
     return replace(said, rate=wanted / population, scale=cohort / wanted, trained=cohort / population)

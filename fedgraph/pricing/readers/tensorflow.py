@@ -5,18 +5,17 @@ noise std = noise_multiplier·l2_norm_clip on the sum of microbatches; with num_
 mean of several examples, and replacing costs 2·clip. TFP's statement gives both the shuffled and the Poisson price.
 """
 
-import math
 import operator
 import re
 from dataclasses import dataclass, replace
 
 from fedgraph.errors import PricingError
-from fedgraph.pricing import costs, training
-from fedgraph.pricing.base import MODELS, RECIPIENT, Published, Reading, entries, no_claim
+from fedgraph.pricing import training
+from fedgraph.pricing.base import MODELS, RECIPIENT, Published, Reading, in_clear, no_claim
+from fedgraph.pricing.catalogue import entries
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.options import Options
-from fedgraph.pricing.python_joins import holds, lift, plain
-from fedgraph.pricing.python_values import Call, Method, Unresolved, Value
+from fedgraph.pricing.python_values import Call, Method, Unresolved, Value, holds, lift, plain
 from fedgraph.pricing.training import Training
 
 _STATEMENTS = {
@@ -30,6 +29,18 @@ _MEANS = "num_microbatches is given: one clip bounds a mean over a microbatch, w
 
 
 def read_privacy(document: Document) -> Reading:
+    """TensorFlow Privacy: a Python file, or the command line of its statement.
+
+    Args:
+        document: The program or the command line.
+
+    Returns:
+        DP-SGD with shuffled batches; ∞ where another optimizer trains.
+
+    Raises:
+        PricingError: Something is not priced here (BoltOn, noise that is set again, accumulated gradients), or a number is
+            missing.
+    """
     return _command(document) if document.kind == "command" else _python(document)
 
 
@@ -57,7 +68,7 @@ def _python(document: Document) -> Reading:
     statements = document.made(*_STATEMENTS)
     if not calls and (bolt := document.made("BoltOn", "BoltOnModel")):
         message = "not priced: BoltOn perturbs the model once, by constants of its loss; describe its noise in a neutral YAML"
-        raise document.error(message, line=bolt[0].line)
+        raise document.error_at(bolt[0], message)
     if not calls and statements:
         call, said = statements[0], _stated(document, statements[0])
         claim = Published(None, said.delta, "none", f"{call.name}, printed at run time")
@@ -68,13 +79,13 @@ def _python(document: Document) -> Reading:
         ))  # fmt: skip
     if not calls:
         no_fix = "train with a DP optimizer of TensorFlow Privacy"
-        return costs.in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
+        return in_clear("example", RECIPIENT, f"{why}: training is in clear", no_fix)
     trained = [c.get("optimizer", 0) for c in document.made("compile")]
     trained += [c.owner for c in document.made("minimize", "apply_gradients")]
     models = any(call.name in ("DPModel", "DPSequential") for call in calls)
     if trained and not models and not any(holds(value, call) for value in trained for call in calls):
         reason = f"{calls[0].name} (line {calls[0].line}) is made, and another optimizer trains: training is in clear"
-        return costs.in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer")
+        return in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer")
     compiled: dict[tuple[int, str], list[bool]] = {}
     for made in document.made("compile"):
         of_this = compiled.setdefault((id(made.owner), made.dotted), [])
@@ -82,15 +93,14 @@ def _python(document: Document) -> Reading:
     for private in compiled.values():
         if any(private) and not private[-1]:
             reason = "the model is compiled again with another optimizer after the private one: training is in clear"
-            return costs.in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer, once")
+            return in_clear("example", RECIPIENT, reason, "compile the model with the DP optimizer, once")
     found = [_one(document, call, statements[0] if statements else None) for call in calls]
     return training.several_trainings(found * training.calls_in_loops(document, calls, "private model"), "private model")
 
 
 def _one(document: Document, call: Call, statement: Call | None) -> Reading:
     if {"noise_multiplier", "_noise_multiplier"} & set(call.attributes):
-        message = f"not priced: the noise of {call.name} is set again later; write it where it is made"
-        raise document.error(message, line=call.line)
+        raise document.error_at(call, f"not priced: the noise of {call.name} is set again later; write it where it is made")
     multiplier, said = document.need(call, "noise_multiplier", least=0.0), _stated(document, statement)
     if said.delta is None:  # the δ that the file asks its own accountant of dp_accounting for
         counted = (document.number(c, "target_delta", "delta") for c in document.made("get_epsilon"))
@@ -99,18 +109,15 @@ def _one(document: Document, call: Call, statement: Call | None) -> Reading:
         document.need(call, "l2_norm_clip", above=0.0)
     if multiplier == 0:
         reason = f"{call.name} (line {call.line}) has noise_multiplier 0: no noise"
-        return costs.in_clear("example", RECIPIENT, reason, "set noise_multiplier first")
+        return in_clear("example", RECIPIENT, reason, "set noise_multiplier first")
     microbatches, whole = document.number(call, "num_microbatches"), call.held("num_microbatches") is None
     several_in_one = not whole and (microbatches is None or said.batch is None or microbatches != said.batch)
-    other = said.multiplier is not None and said.multiplier != multiplier
-    about = (
-        f"Its statement is about noise_multiplier {said.multiplier:g}; training adds {multiplier:g}, which is priced."
-        if other
-        else ""
-    )
+    about = ""
+    if said.multiplier is not None and said.multiplier != multiplier:
+        about = f"Its statement is about noise_multiplier {said.multiplier:g}; training adds {multiplier:g}, which is priced."
     steps = document.number(call, "gradient_accumulation_steps")
     if steps is not None and steps > 1:
-        raise document.error("not priced: gradient_accumulation_steps > 1 (noise is added at each of them)", line=call.line)
+        raise document.error_at(call, "not priced: gradient_accumulation_steps > 1 (noise is added at each of them)")
     claim = Published(None, said.delta, "none", f"{call.name}; TFP's statement is printed at run time")
     return training.reading(document, Training(
         multiplier, sampling="shuffled", rate=said.rate, epochs=_passes(document, call, said.epochs),
@@ -150,6 +157,16 @@ def _repeats(fit: Call) -> Value:
 
 @dataclass(frozen=True)
 class Stated:
+    """What a call of a statement says. None stands for what it does not say.
+
+    Attributes:
+        examples: How many examples there are.
+        batch: The size of a batch.
+        epochs: Passes over the data.
+        multiplier: The noise multiplier.
+        delta: The δ, in (0, 1).
+    """
+
     examples: float | None = None
     batch: float | None = None
     epochs: float | None = None
@@ -158,6 +175,7 @@ class Stated:
 
     @property
     def rate(self) -> float | None:
+        """The share of the examples in a batch; None where it is not known."""
         return self.batch / self.examples if self.batch and self.examples else None
 
 
@@ -183,10 +201,19 @@ def read_federated(document: Document) -> Reading:
     Each client weighs the same. noise std = noise_multiplier·clip on the sum of clients. With adaptive clipping the multiplier
     is the *effective* one of update and clipped count together (Andrew et al. 2021): under add/remove its bits are centred,
     Δ = ½. TFF samples a cohort: a fixed number of clients, by the program that drives it, out of more than the file says.
+
+    Args:
+        document: The program.
+
+    Returns:
+        Rows of a client, seen with the models; ∞ where no process gets the aggregator.
+
+    Raises:
+        PricingError: There are several aggregators, or a number is missing or refused by TFF.
     """
     found, why = document.used(*_AGGREGATORS)
     if not found:
-        return costs.in_clear("client", MODELS, f"{why}: the mean of updates is in clear", "give the process a DP aggregator")
+        return in_clear("client", MODELS, f"{why}: the mean of updates is in clear", "give the process a DP aggregator")
     if len(found) != 1:
         raise PricingError(f"{document.path}: {len(found)} DP aggregators or Gaussian queries; one is priced per file")
     [call] = found
@@ -194,7 +221,7 @@ def read_federated(document: Document) -> Reading:
     given = [c.get(name) for c in built for name in ("model_aggregator", "model_update_aggregation_factory")]
     if built and not any(holds(value, call) or "**" in c.keywords for value in given for c in built):
         reason = f"{call.name} (line {call.line}) is made, and no process gets it: the mean of updates is in clear"
-        return costs.in_clear("client", MODELS, reason, "give it to the process as model_aggregator")
+        return in_clear("client", MODELS, reason, "give it to the process as model_aggregator")
     claim = no_claim(f"{call.name}; the file states no ε")
     if call.name == "GaussianSumQuery":
         clip, std = document.need(call, "l2_norm_clip", above=0.0), document.need(call, "stddev", least=0.0)
@@ -205,10 +232,7 @@ def read_federated(document: Document) -> Reading:
     if call.name != "gaussian_fixed":
         # A zeroed client's bit may go from "clipped" to "not clipped": Δ = 1 where add/remove has ½ after centring.
         spread = document.number(call, "clipped_count_stddev") or 0.05 * cohort
-        if multiplier >= 2 * spread:
-            message = f"noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * spread:g}: TFF refuses it"
-            raise document.error(message, line=call.line)
-        ratio = math.sqrt(1 + 0.75 * (multiplier / spread) ** 2)
+        ratio = training.counted_clips(document, call, multiplier, spread, "clipped_count_stddev", "TFF")
         order = ("Adaptive clipping: the count of clipped updates is released with noise too, its bit counted with Δ = 1.",)
     zeroing = call.name == "dp_aggregator" and plain(call.get("zeroing")) is not False
     told = ("zeroing (on by default) adapts a threshold to clients' norms; what that reveals is not priced",) if zeroing else ()

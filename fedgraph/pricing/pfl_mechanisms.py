@@ -1,19 +1,27 @@
 """What the mechanisms of pfl-research are worth, from what an accountant's call or the benchmarks' flags say.
 
 Unit: a user; zero-out Δ = clip, replace Δ = 2·clip. Derived in ``docs/how_deployed_noise_is_priced.md``.
+
+The banded matrix factor is the one that pfl's code builds: it releases C·X + σ·clip·Z with the C of
+``numpy.linalg.cholesky(G)``, whose **rows** have norm one, not its columns. That matrix is priced (``Sensitivity``).
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fedgraph.pricing import costs
-from fedgraph.pricing.banded_noise import EXACT, Sensitivity
-from fedgraph.pricing.base import MODELS, SERVER, Cost, Published, Reading, Row, Setting, no_claim
+from fedgraph.pricing.base import MODELS, SERVER, Published, Reading, Row, Setting, no_claim
+from fedgraph.pricing.costs import Cost
 from fedgraph.pricing.documents import Document
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import Price, price
 from fedgraph.privacy.events import Composed, Gaussian, Laplace
+from fedgraph.privacy.shapes import Array
 
 FLAGS = "the benchmark's flags"
 RELATIONS = (("zero-out", False), ("replace", True))
@@ -22,6 +30,9 @@ _SIMULATED = "pfl's simulator draws users uniformly with replacement; the coins 
 CENTRAL = "the server, where the mechanism is applied centrally"
 UNPROTECTED = ("local metrics, unless they are privatised too", CENTRAL, _SIMULATED)
 KEPT = "the sampler {!r} keeps users apart only as long as no user is sampled twice in min_separation rounds"
+EXACT = 200  # rounds up to which the matrix is built; beyond it the bounds above stand
+MARGIN = 1.01  # pfl's optimiser runs in single precision and stops early; its column norms differ by less than 1 % from ours
+_STEPS, _SMALL = 1000, 1e-3  # iterations of pfl's search, and the slope at which it ends
 _PROMISES = {
     None: "min_separation is a promise about who is sampled; nothing in this file keeps it",
     "random": "its sampler is 'random', which keeps no separation: the promise of min_separation is broken",
@@ -30,10 +41,21 @@ _PROMISES = {
 
 @dataclass(frozen=True)
 class Said:
-    """What the file says; None where it does not. noise: std (Laplace: scale) in clips; where it is None it is found such that
-    ``rounds`` iterations cost (epsilon, delta). scale: what a simulation multiplies the noise by. trained: the sampling rate
-    of the cohort that is really trained, where it differs from the accountant's ``rate``. name: who claims ε. people: users in
-    all. run: iterations that are run, where they are more than the accountant counts (``rounds``)."""
+    """What the file says of a run. None stands for what it does not say.
+
+    Attributes:
+        name: Who claims ε.
+        noise: Standard deviation in clips (of Laplace noise: scale). Where it is None it is found such that ``rounds``
+            iterations cost (epsilon, delta).
+        epsilon: The ε that is claimed.
+        delta: Its δ, in (0, 1).
+        rate: The sampling rate of the accountant, in [0, 1].
+        rounds: Iterations that the accountant counts.
+        scale: What a simulation multiplies the noise by, in (0, 1].
+        trained: The sampling rate of the cohort that is really trained, where it differs from ``rate``.
+        people: How many users there are in all.
+        run: Iterations that are run, where they are more than ``rounds``.
+    """
 
     name: str
     noise: float | None = None
@@ -47,20 +69,147 @@ class Said:
     run: int | None = None
 
     def at(self, document: Document, sampled: bool = True) -> tuple[float, int, float]:
-        """(sampling rate, rounds, δ); what is not said is asked."""
+        """The facts that every price needs; what is not said is asked.
+
+        Args:
+            document: The file.
+            sampled: Whether users are sampled; else the rate is 1.
+
+        Returns:
+            Sampling rate, rounds that are run, and δ.
+        """
         rate = document.ask("sampling rate", self.rate) if sampled else 1.0
         return rate, int(document.ask("rounds", self.run or self.rounds)), document.ask("delta", self.delta)
 
     def std(self, rate: float, compositions: int, delta: float, louder: float) -> float:
-        """The noise, times ``louder``."""
+        """The noise of one round.
+
+        Args:
+            rate: The sampling rate.
+            compositions: How often a user's data are used, for noise that is found.
+            delta: The δ of the total.
+            louder: The factor on all noise.
+
+        Returns:
+            Standard deviation in clips, times ``louder``.
+        """
         if self.run is not None and self.rounds is not None:
             compositions = self.rounds
         found = costs.noise_for(self.epsilon or 0.0, delta, rate, compositions) if self.noise is None else self.noise
         return found * louder
 
 
+@dataclass(frozen=True)
+class Sensitivity:
+    """How far one user moves the answers of the banded matrix, in clips.
+
+    Attributes:
+        rounds: How many rounds the matrix is built for; 1 or more.
+        separation: How many rounds lie between two participations of a user (min_separation); 2 or more.
+        column: The largest column norm, where the user knows it.
+    """
+
+    rounds: int
+    separation: int
+    column: float | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the matrix itself is built."""
+        return self.rounds <= EXACT and self.column is None
+
+    @property
+    def most(self) -> int:
+        """How often a user can take part."""
+        return math.ceil(self.rounds / self.separation)
+
+    def once(self) -> float:
+        """For one participation, at the worst round: the largest column norm. Beyond ``EXACT`` rounds an upper bound."""
+        if self.column is not None:
+            return self.column
+        if self.exact:
+            return MARGIN * float(np.linalg.norm(_factor(self.rounds, self.separation), axis=0).max())
+        return math.sqrt(min(self._band, self.rounds))
+
+    def apart(self, rounds: int) -> float:
+        """For participations at least ``separation`` rounds apart, in the first ``rounds`` rounds."""
+        rounds = min(rounds, self.rounds)
+        if self.exact:
+            norms = np.square(_factor(self.rounds, self.separation)[:rounds, :rounds]).sum(axis=0)
+            # The largest sum of weights at indices at least ``gap`` apart.
+            best = np.zeros(len(norms) + 1)
+            for i in range(len(norms) - 1, -1, -1):
+                best[i] = max(best[i + 1], norms[i] + best[min(i + self.separation, len(norms))])
+            return MARGIN * math.sqrt(float(best[0]))
+        times = math.ceil(rounds / self.separation)
+        return math.sqrt(min(rounds, times * self._band, times * self.once() ** 2))
+
+    def always(self, rounds: int) -> float:
+        """For a user in every one of the first ``rounds`` rounds."""
+        rounds = min(rounds, self.rounds)
+        if self.exact:
+            factor = _factor(self.rounds, self.separation)[:rounds, :rounds]
+            return MARGIN * math.sqrt(float(np.abs(factor.T @ factor).sum()))
+        return math.sqrt(rounds * min(self._band, rounds))
+
+    @property
+    def _band(self) -> int:
+        return max(1, self.separation - 1)
+
+
+@lru_cache(maxsize=32)
+def _factor(rounds: int, separation: int) -> Array:
+    """C as pfl makes it: a quasi-Newton search for G from the identity, diagonal fixed at one, then its Cholesky factor.
+
+    rounds ≤ ``EXACT``; separation ≥ 2. A step that does not lower the loss is taken by pfl too (its search repeats it).
+    """
+    index = np.arange(rounds)
+    allowed = (np.abs(index[:, None] - index) < max(1, separation - 1)) & (index[:, None] != index)
+    sums = np.tril(np.ones((rounds, rounds)))
+
+    def look(gram: Array) -> tuple[float, Array]:
+        half = cho_solve(cho_factor(gram), sums.T)
+        return float(np.sum(half * sums.T)), -(half @ half.T) * allowed
+
+    gram = np.eye(rounds)
+    loss, slope = look(gram)
+    before, last_slope, last_loss, direction = gram, slope, loss, slope
+    for _ in range(_STEPS):
+        if not np.abs(slope).max() > 0:
+            break
+        step = 1.0
+        for _ in range(30):
+            gram = before - step * direction
+            try:
+                loss, slope = look(gram)
+            except (LinAlgError, ValueError):
+                step *= 0.25
+                continue
+            last_loss = min(loss, last_loss)
+            break
+        if np.abs(slope).max() <= _SMALL:
+            break
+        moved, turned = gram - before, slope - last_slope
+        curve = 1.0 / np.sum(turned * moved)
+        along = curve * np.sum(moved * slope)
+        scale = np.sum(moved * turned) / np.sum(np.square(turned))
+        direction = scale * (slope - curve * np.sum(moved * slope) * turned)
+        direction = direction + moved * (along - curve * np.sum(turned * direction))
+        before, last_slope = gram, slope
+    return np.asarray(np.linalg.cholesky(gram))
+
+
 def gaussian(document: Document, said: Said, order: str = ORDER) -> Reading:
-    """One Gaussian sum per iteration, whose accountant is ``said``."""
+    """One Gaussian sum in each iteration.
+
+    Args:
+        document: The file, which is asked for what is not said.
+        said: What the accountant says.
+        order: What happens in which order.
+
+    Returns:
+        Rows for zero-out and replace; one more for a real run whose noise is smaller than that of the accountant.
+    """
     rate, times, delta = said.at(document)
     std = said.std(rate, times, delta, document.louder)
     why = f"noise std = {std:.4g}·clip on the sum, Poisson-sampled at rate {rate:g}"
@@ -96,7 +245,18 @@ def laplace(document: Document, said: Said) -> Reading:
 
 
 def banded_mechanism(document: Document, said: Said, separation: int | None, sampler: str | None) -> Reading:
-    """Correlated noise. separation: the file's min_separation; sampler: how the file draws users, where it says so."""
+    """Correlated noise of the banded matrix.
+
+    Args:
+        document: The file.
+        said: What its accountant says.
+        separation: The file's min_separation; None where it does not say it.
+        sampler: How the file draws users; None where it does not say it.
+
+    Returns:
+        Rows for participations apart, for a user in every round, and for groups of users. A sampler that keeps no separation
+        puts the second first.
+    """
     rate, times, delta = said.at(document)
     gap, column = int(document.ask("min separation", separation)), None
     if said.rounds is not None and separation is not None and said.rounds > EXACT:
@@ -156,7 +316,14 @@ def _moved(sensitivity: Callable[[int], float], std: float, replaced: bool) -> C
 
 @dataclass(frozen=True)
 class Part:
-    """One of several mechanisms on the same cohort. kind: gaussian or laplace; noise: in its own clips."""
+    """One of several mechanisms on the same cohort.
+
+    Attributes:
+        kind: ``gaussian`` or ``laplace``.
+        noise: Standard deviation or scale, in its own clips; above 0.
+        rate: The sampling rate, in [0, 1].
+        rounds: How many rounds there are; 1 or more.
+    """
 
     kind: str
     noise: float
@@ -165,7 +332,17 @@ class Part:
 
 
 def joint_mechanism(document: Document, said: Said, parts: tuple[Part, ...], options: str) -> Reading:
-    """Several mechanisms at once. options: the name of the option that holds their noise."""
+    """Several mechanisms at once, on one draw of the cohort.
+
+    Args:
+        document: The file.
+        said: What their accountant claims.
+        parts: The mechanisms; at least one.
+        options: The option that holds their noises, a list.
+
+    Returns:
+        Rows for zero-out and replace, at the largest rate and number of rounds of the parts.
+    """
     said = replace(said, rate=max(p.rate for p in parts), rounds=max(p.rounds for p in parts))
     (rate, times, delta), louder, rows = said.at(document), document.louder, []
     for relation, replaced in RELATIONS:
@@ -185,7 +362,18 @@ def joint_mechanism(document: Document, said: Said, parts: tuple[Part, ...], opt
 
 
 def local_mechanism(document: Document, kind: str, epsilon: float, said: Said, louder: float) -> list[Row]:
-    """Rows of a mechanism that each user applies before sending: a user in every round, seen by the server."""
+    """A mechanism that each user applies before sending.
+
+    Args:
+        document: The file.
+        kind: ``gaussian`` or ``laplace``.
+        epsilon: The ε of one message; above 0.
+        said: What the file says of the run.
+        louder: The factor on the noise.
+
+    Returns:
+        Rows of a user who takes part in every round, seen by the server.
+    """
     (_, times, delta), rows = said.at(document, sampled=False), []
     for relation, replaced in RELATIONS:
         if kind == "laplace":

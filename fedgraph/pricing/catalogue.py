@@ -1,0 +1,92 @@
+"""What is known of the systems whose configurations are priced: ``catalogue.yaml``, one entry a reader."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import yaml
+
+_PINNED = (r"requirements[\w.-]*\.txt", r"pyproject\.toml", r"environment\.ya?ml", r"setup\.(py|cfg)")
+
+
+@dataclass(frozen=True)
+class System:
+    """An entry of ``catalogue.yaml``: what is known of one system.
+
+    Attributes:
+        name: What people call it.
+        version: The versions that the reader was checked with.
+        source: Where its facts were read, with commit and date.
+        said: What its authors say of the option, in our words.
+        recognised: Lines of tests (``documents.LOOKS``). A document belongs to the system where all tests of one line hold.
+        checked: Package → first and last version that was checked, where the system is installed as a package.
+        calls: Class or function → its parameters in their order. Those after ``*`` go by name alone.
+        ignored: Options, divided by spaces, that choose data, model, logging or hardware and change no price.
+        reader: File of ``readers`` and function, such as ``gap.read_gap``. Where it is empty: ``KEY.read``.
+        words: Key → sentence of its quotes.
+    """
+
+    name: str
+    version: str
+    source: str
+    said: str = ""
+    recognised: tuple[Mapping[str, list[str]], ...] = ()
+    checked: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    calls: Mapping[str, str] = field(default_factory=dict)
+    ignored: str = ""
+    reader: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    def newer(self, folder: Path) -> Iterator[str]:
+        """Files that ask for a later version of the system than the last that was checked.
+
+        Args:
+            folder: The folder of the configuration. Its files of requirements are read, up to a megabyte each.
+
+        Yields:
+            A sentence for each such file and package. Only the first two parts of a version count.
+        """
+        for path in sorted(p for p in folder.glob("*.*") if any(re.fullmatch(name, p.name) for name in _PINNED)):
+            if not path.is_file() or path.stat().st_size > 1_000_000:
+                continue
+            text = path.read_text(encoding="utf-8", errors="replace")
+            for package, (_, last) in self.checked.items():
+                asked = re.search(
+                    rf"(?<![\w-]){re.escape(package)}(?:\[[^\]]*\])?\s*(?:==|>=|~=|>)\s*([0-9]+(?:\.[0-9]+)*)", text
+                )
+                if asked and parts(asked[1])[:2] > parts(last)[:2]:
+                    yield f"{path.name} asks for {asked[0]}; this reader was checked with {package} up to {last}"
+
+
+def parts(version: str) -> tuple[int, ...]:
+    """The numbers of a version, such as (2, 1, 0) for ``2.1.0``."""
+    return tuple(int(part) for part in re.findall(r"[0-9]+", version))
+
+
+@cache
+def entries() -> Mapping[str, System]:
+    """Every entry of ``catalogue.yaml``, by its reader."""
+    text = resources.files("fedgraph.pricing").joinpath("catalogue.yaml").read_text(encoding="utf-8")
+    return {name: System(**entry) for name, entry in yaml.safe_load(text).items()}
+
+
+@cache
+def places(call: str) -> Mapping[str, int]:
+    """Where the parameters of a call stand.
+
+    Args:
+        call: The last part of the name of a class or function.
+
+    Returns:
+        Parameter → place, counted from 0. Parameters that go by name alone are left out. Empty for a call that no system has.
+    """
+    listed = next((system.calls[call] for system in entries().values() if call in system.calls), "")
+    return {name: place for place, name in enumerate(listed.partition("*")[0].split())}
+
+
+def systems() -> list[str]:
+    """The keys of all systems that are read."""
+    return sorted(entries())
