@@ -11,7 +11,8 @@ from fedgraph.cells.environment import Environment
 from fedgraph.cells.store import FailedCell, write_atomically
 from fedgraph.report import page, result_files
 from fedgraph.report.columns import numbers_of_cells
-from fedgraph.report.report_rows import group_rows, phrase
+from fedgraph.report.phrases import phrase
+from fedgraph.report.report_rows import group_rows
 from fedgraph.report.saved_run import SHORT_RUN, UNFINISHED
 from fedgraph.report.sections.base import Records
 from fedgraph.types import Graph, GraphCollection, describe, describe_size

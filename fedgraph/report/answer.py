@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import attacks, chance, questions
-from fedgraph.report.report_rows import Row, rounded, rounded_up
-from fedgraph.report.scores import METRICS, Best, Score, begin, score_by_second_metric, score_rows
+from fedgraph.report.phrases import begin, rounded, rounded_up
+from fedgraph.report.report_rows import Row
+from fedgraph.report.scores import METRICS, Best, Score, ceiling, format_mean, score_by_second_metric, score_rows
 from fedgraph.report.sections import named_attacks
 
 UNITS = ("edge", "node", "entity", "client", "graph")
@@ -97,19 +98,6 @@ def find_best(
 def budgets(scores: Sequence[Score]) -> list[float]:
     """The finite ε that were asked for, least first."""
     return sorted({s.target for s in scores if math.isfinite(s.target) and s.private})
-
-
-def ceiling(scores: Sequence[Score]) -> Score | None:
-    """The best row that was asked for no privacy."""
-    return max((s for s in scores if s.raw and math.isfinite(s.mean)), key=lambda s: s.mean, default=None)
-
-
-def format_mean(score: Score, digits: int = 2) -> str:
-    """Mean ± standard deviation over seeds; ± only with two seeds or more."""
-    if score.deviation is not None and 0 < score.deviation < 0.5 * 10**-digits:
-        digits += 1  # "± 0.00" would say that nothing varies
-    spread = "" if score.deviation is None else f" ± {score.deviation:.{digits}f}"
-    return f"{round(score.mean, digits) + 0.0:.{digits}f}{spread}"
 
 
 def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[Best]:

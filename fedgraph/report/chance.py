@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedgraph.cells.facts import GraphClassificationFacts, GraphClusteringFacts, LinkPredictionFacts, unpack_right
-from fedgraph.report.report_rows import Row, rounded
+from fedgraph.report.phrases import rounded
+from fedgraph.report.report_rows import Row
 from fedgraph.report.scores import Score
 
 ERRORS = 2.0  # standard errors that a difference must exceed

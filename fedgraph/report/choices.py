@@ -19,7 +19,6 @@ from pydantic import TypeAdapter
 from fedgraph.cells.entry import Entry
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import chance
-from fedgraph.report.report_rows import rounded_up
 from fedgraph.report.sections.base import Records
 from fedgraph.worlds.world import Kind
 
@@ -279,21 +278,3 @@ def _name_learner(entry: Entry) -> str:
     same = entry.variant in ("default", "baseline", entry.method)
     name = str(entry.method) if same else f"{entry.method} · {entry.variant}"
     return name + (" (as published)" if entry.calibrated_by == "published" else "")
-
-
-def right_at_most(epsilon: float, delta: float) -> float:
-    """How often, of 1, an attacker can be right who tells two equally likely worlds apart that differ in one unit.
-
-    (ε, δ) bounds both errors a, b by 1 − a ≤ e^ε b + δ and 1 − b ≤ e^ε a + δ, so 1 − (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).
-    """
-    return min(1.0, (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon)))
-
-
-def in_hundred(epsilon: float, delta: float) -> str:
-    """``at most 74 of 100 times``, rounded up; near 100 with a second digit."""
-    if epsilon == 0:
-        return "no more often than by guessing, 50 of 100 times"
-    share = right_at_most(epsilon, delta)
-    if share >= 0.99995:
-        return "up to always: nothing limits it"
-    return f"at most {rounded_up(100 * share, 1 + (share > 0.995))} of 100 times"

@@ -15,9 +15,10 @@ from typing import Literal
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import ClientResult, ParticipationFacts
 from fedgraph.privacy.units import Protection
-from fedgraph.report import answer, attacks
-from fedgraph.report.report_rows import Row, mean_spread, rounded, rounded_up
-from fedgraph.report.scores import METRICS, SHORT, Score, begin
+from fedgraph.report import attacks
+from fedgraph.report.phrases import begin, rounded, rounded_up
+from fedgraph.report.report_rows import Row, mean_spread
+from fedgraph.report.scores import METRICS, SHORT, Score, format_mean
 from fedgraph.worlds.world import Kind
 
 Value = str | float | None
@@ -143,7 +144,7 @@ def _show_score(s: Score) -> TableCell:
     if s.status != "ok":
         return TableCell(s.status.split(":")[0], -math.inf, f"{s.status}. It is compared with nothing.")
     values, kind = ", ".join(f"{v:.3f}" for v in s.row.values(s.metric)), METRICS[s.metric]
-    return TableCell(answer.format_mean(s, 3), s.mean, f"{kind[0].upper()}{kind[1:]}; one value per seed: {values}.")
+    return TableCell(format_mean(s, 3), s.mean, f"{kind[0].upper()}{kind[1:]}; one value per seed: {values}.")
 
 
 def _show_others(s: Score) -> TableCell:

@@ -14,9 +14,9 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import answer, attacks, chance, charts, plots, questions
 from fedgraph.report.answer import Answer
+from fedgraph.report.phrases import begin, phrase, rounded, rounded_up
 from fedgraph.report.questions import FINDS
-from fedgraph.report.report_rows import phrase, rounded, rounded_up
-from fedgraph.report.scores import METRICS, Best, Score, begin
+from fedgraph.report.scores import METRICS, Best, Score, ceiling, describe_point, format_mean
 
 _MOST_CARDS, MOST_CONDITIONS = 6, 2
 _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
@@ -82,7 +82,7 @@ def _of_graphs(score: Score) -> bool:
 
 
 def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequence[Best], aside: bool) -> Card:
-    picked, top, title = _recommend(own), answer.ceiling(here), questions.question_title(every, here)
+    picked, top, title = _recommend(own), ceiling(here), questions.question_title(every, here)
     what, trusts = questions.UNIT_WORDS.get(questions.name_unit(unit, here), ""), tuple(dict.fromkeys(b.trust for b in own))
     without = f"Without privacy: {_good(top)}{answer.name_ceiling(top, own, here)}." if top is not None else ""
     if picked is None or picked.score is None or (picked.score.metric == "ari" and picked.score.mean < FINDS):
@@ -118,7 +118,7 @@ def _good(score: Score) -> str:
     if score.metric == "accuracy":
         return f"right for {100 * score.mean:.0f} of 100"
     scale = {"ari": ", where 0 is chance and 1 the classes", "auc": ", where 0.5 is chance"}.get(score.metric, "")
-    return f"{METRICS[score.metric]} {answer.format_mean(score)}{scale}"
+    return f"{METRICS[score.metric]} {format_mean(score)}{scale}"
 
 
 def _nothing_learnt(own: Sequence[Best]) -> str:
@@ -128,7 +128,7 @@ def _nothing_learnt(own: Sequence[Best]) -> str:
         return ""
     top = max(kept, key=lambda score: score.mean)
     if top.metric == "auc":
-        return f"Nothing to use: {METRICS['auc']} {answer.format_mean(top)} at most, and 0.5 is chance."
+        return f"Nothing to use: {METRICS['auc']} {format_mean(top)} at most, and 0.5 is chance."
     always = f"naming the largest class always would be for {100 * chance.floor(top):.0f}"
     return f"Nothing to use: {_good(top)} at most, and {always}; more than that may be chance."
 
@@ -195,7 +195,7 @@ def _cell(this: Best, own: Sequence[Best], here: Sequence[Score]) -> _PriceCell:
         return ("—", "no row keeps it", "")
     first = next(b.score for b in own if b.score is not None and b.budget == this.budget)
     cost = f" ({this.score.mean - first.mean:+.3f})".replace("-", "−") if this.score is not first else ""
-    return (answer.format_mean(this.score, 3), f"{questions.short_name(this.score, here)}{cost}", this.score.anchor)
+    return (format_mean(this.score, 3), f"{questions.short_name(this.score, here)}{cost}", this.score.anchor)
 
 
 def figures(answered: Answer, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[plots.Figure, ...]]:
@@ -248,7 +248,7 @@ def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str])
         means, spread, tips = [s.mean for s in own], [s.deviation or 0.0 for s in own], tuple(map(describe_point, own))
         lines.append(charts.Series(" — ".join(filter(None, key[:3])), [s.provable for s in own], means, spread, key[:2], tips))
     levels = []
-    top, free = answer.ceiling(here), [s for s in here if questions.reads_nothing(s, unit) and s.usable]
+    top, free = ceiling(here), [s for s in here if questions.reads_nothing(s, unit) and s.usable]
     if top is not None:
         levels.append((f"without privacy: {questions.short_name(top, here)}", top.mean))
     if free:
@@ -258,12 +258,3 @@ def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str])
     heads, symbols = ("Method", "Whom it trusts"), tuple(t.value for t in Trust)
     best = tuple(dict.fromkeys(best))
     return charts.Panel(title, ylabel, tuple(lines), tuple(levels), "provable ε", "log", heads, symbols, best)
-
-
-def describe_point(score: Score) -> str:
-    """What a chart says of one row, line by line."""
-    measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
-    return (
-        f"{score.name}, trust {score.trust.value}\n{answer.format_mean(score, 3)} at provable ε = "
-        f"{rounded_up(score.provable, 4)} ({score.unit_name}){measured}"
-    )

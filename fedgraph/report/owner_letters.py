@@ -11,7 +11,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import chance, choices
 from fedgraph.report.choices import ALONE, CURATOR, JOINED, Choice, Choices, Own, join, out_of
-from fedgraph.report.report_rows import phrase, read_phrases, rounded
+from fedgraph.report.phrases import phrase, read_phrases, rounded, rounded_up
 from fedgraph.report.sections.base import Letter
 
 
@@ -152,7 +152,7 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
     if price is not None:
         of_links = "exists" if found.unit == "edge" else "are in the data"
         what = "belongs to your data" if (found.unit, found.metric != choices.LINKED) == ("node", True) else of_links
-        often = choices.in_hundred(price, found.delta)
+        often = in_hundred(price, found.delta)
         text += " " + _say(found, "learn", who=who, unit=_unit_word(found), what=what, often=often)
     return text
 
@@ -214,7 +214,7 @@ def _row(found: Choices, client: str, epsilon: float, shown: Choices) -> tuple[s
         value = None if own is None else shown.value(own[0], epsilon, choice, client)
         cells.append("—" if value is None else f"{100 * value:.0f}" + _within(shown, client, value))
     price = None if picked is None else found.price(picked[0], epsilon, picked[1], client)
-    told = "—" if price is None else choices.in_hundred(price, found.delta)
+    told = "—" if price is None else in_hundred(price, found.delta)
     if shown is not found:
         return (f"{rounded(epsilon)}, {choices.BESIDE[shown.metric]}", *cells, "", *(() if undecided(found) else ("",)))
     gain = joining_gain(found, client, epsilon)
@@ -232,3 +232,21 @@ def _within(shown: Choices, client: str, value: float) -> str:
 def undecided(found: Choices) -> bool:
     """Whether nobody is advised: the run was shrunk, or repeated too seldom."""
     return found.short or found.seeds < choices.FEWEST_SEEDS
+
+
+def in_hundred(epsilon: float, delta: float) -> str:
+    """``at most 74 of 100 times``, rounded up; near 100 with a second digit."""
+    if epsilon == 0:
+        return "no more often than by guessing, 50 of 100 times"
+    share = right_at_most(epsilon, delta)
+    if share >= 0.99995:
+        return "up to always: nothing limits it"
+    return f"at most {rounded_up(100 * share, 1 + (share > 0.995))} of 100 times"
+
+
+def right_at_most(epsilon: float, delta: float) -> float:
+    """How often, of 1, an attacker can be right who tells two equally likely worlds apart that differ in one unit.
+
+    (ε, δ) bounds both errors a, b by 1 − a ≤ e^ε b + δ and 1 − b ≤ e^ε a + δ, so 1 − (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).
+    """
+    return min(1.0, (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon)))

@@ -14,8 +14,9 @@ from fedgraph.report import answer, attacks, first_screen, plots, references, st
 from fedgraph.report.answer import Answer
 from fedgraph.report.columns import Column, Page, TableCell, page_columns, page_lines
 from fedgraph.report.first_screen import Card
+from fedgraph.report.phrases import phrase, read_asset
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import Row, phrase, read_asset
+from fedgraph.report.report_rows import Row
 from fedgraph.report.scores import Score, row_anchor
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Records, Section, Table

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from fedgraph.report.report_rows import Row, read_asset
+from fedgraph.report.phrases import read_asset
+from fedgraph.report.report_rows import Row
 
 PER_GRAPH = 0.0  # in place of an ε, where the paper gives each graph its own ε = 1/|V|
 TEST_GRAPHS = {"tu/proteins": 111, "tu/mutag": 19, "tu/imdb-binary": 100}  # a tenth of each collection, as the paper tests on

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.privacy.units import Assumption
-from fedgraph.report.report_rows import read_phrases, rounded
-from fedgraph.report.scores import METRICS, Best, Score, begin
+from fedgraph.report.phrases import begin, read_phrases, rounded
+from fedgraph.report.scores import METRICS, Best, Score
 
 _CLASSIFY, _DISTANCES = read_phrases()["classify"], read_phrases()["distances"]
 UNIT_WORDS = read_phrases()["units"]  # from the smallest to the largest

@@ -12,17 +12,13 @@ from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import attacks
-from fedgraph.report.report_rows import Row, read_phrases, rounded_up
+from fedgraph.report.phrases import read_phrases, rounded_up
+from fedgraph.report.report_rows import Row
 from fedgraph.worlds.world import World
 
 METRICS, SHORT = read_phrases()["metrics"], read_phrases()["short_metrics"]  # what an answer is about; the first that a row has
 
 USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
-
-
-def begin(words: str) -> str:
-    """``words`` as a sentence begins with them: names such as ROC keep their letters."""
-    return words[:1].upper() + words[1:]
 
 
 @dataclass(frozen=True)
@@ -183,3 +179,25 @@ def _score(row: Row, verdict: attacks.Verdict, metric: str) -> Score:
         provable=row.provable, published=row.published, measured=row.measured, verdict=verdict,
         private=bool(head.paths) or math.isinf(row.provable), status=status,
     )  # fmt: skip
+
+
+def ceiling(scores: Sequence[Score]) -> Score | None:
+    """The best row that was asked for no privacy."""
+    return max((s for s in scores if s.raw and math.isfinite(s.mean)), key=lambda s: s.mean, default=None)
+
+
+def format_mean(score: Score, digits: int = 2) -> str:
+    """Mean ± standard deviation over seeds; ± only with two seeds or more."""
+    if score.deviation is not None and 0 < score.deviation < 0.5 * 10**-digits:
+        digits += 1  # "± 0.00" would say that nothing varies
+    spread = "" if score.deviation is None else f" ± {score.deviation:.{digits}f}"
+    return f"{round(score.mean, digits) + 0.0:.{digits}f}{spread}"
+
+
+def describe_point(score: Score) -> str:
+    """What a chart says of one row, line by line."""
+    measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
+    return (
+        f"{score.name}, trust {score.trust.value}\n{format_mean(score, 3)} at provable ε = "
+        f"{rounded_up(score.provable, 4)} ({score.unit_name}){measured}"
+    )

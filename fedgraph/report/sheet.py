@@ -30,9 +30,10 @@ from fedgraph.privacy.settle import again
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Viewer
 from fedgraph.report import answer, attacks, page
-from fedgraph.report.report_rows import Row, lower_bound, mean_spread, phrase, rounded, rounded_up
+from fedgraph.report.phrases import phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row, lower_bound, mean_spread
 from fedgraph.report.saved_run import SavedRun
-from fedgraph.report.scores import METRICS, row_anchor, trust_of
+from fedgraph.report.scores import METRICS, ceiling, row_anchor, trust_of
 from fedgraph.report.statement import caveats
 
 Told: TypeAlias = dict[str, Any]  # what a template reads, or what was read from one
@@ -221,7 +222,7 @@ def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
     for name in dict.fromkeys(m for e in row.entries for m in e.metrics if not m.startswith("attack_")):
         yield METRICS.get(name, name.replace("_", " ")), mean_spread(row, name) + over
         over = ""
-    top = answer.ceiling([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
+    top = ceiling([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
     if top is not None:
         yield "Without privacy", f"{METRICS[top.metric]} {mean_spread(top.row, top.metric)} ({top.name})"
 

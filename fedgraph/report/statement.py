@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.privacy.units import Protection
 from fedgraph.report import attacks
-from fedgraph.report.report_rows import Row, phrase, rounded, rounded_up
+from fedgraph.report.phrases import phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row
 from fedgraph.report.scores import row_anchor
 
 

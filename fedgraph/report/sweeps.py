@@ -7,9 +7,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fedgraph.report import answer, charts, first_screen, plots
-from fedgraph.report.report_rows import group_rows, rounded
-from fedgraph.report.scores import METRICS, Score, score_rows
+from fedgraph.report import charts, plots
+from fedgraph.report.phrases import rounded
+from fedgraph.report.report_rows import group_rows
+from fedgraph.report.scores import METRICS, Score, describe_point, format_mean, score_rows
 from fedgraph.report.sections.base import Records, Table
 
 ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
@@ -187,7 +188,7 @@ def _drawn(
             heads = ("Method", "Whom it trusts")
             panels.append(charts.Panel(title, METRICS[own[0][1].metric], lines, (), thing, "even", heads))
             body += [
-                (title, " ".join(filter(None, (line, reading))), trust, {at: answer.format_mean(s, 3) for at, s, _ in drawn})
+                (title, " ".join(filter(None, (line, reading))), trust, {at: format_mean(s, 3) for at, s, _ in drawn})
                 for (line, trust, reading), drawn in _groups(own).items()
             ]
     if not panels:
@@ -215,7 +216,7 @@ def _lines(own: Sequence[Point]) -> tuple[charts.Series, ...]:
     for key, points in _groups(own).items():
         ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p[0]))
         named = [at if isinstance(at, str) else f"{at:g}" for at, _, _ in ordered]
-        tips = tuple(f"{first_screen.describe_point(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
+        tips = tuple(f"{describe_point(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
         means, spread = [s.mean for _, s, _ in ordered], [s.deviation or 0.0 for _, s, _ in ordered]
         at, joined = [at for at, _, _ in ordered], not any(isinstance(at, str) for at, _, _ in ordered)
         lines.append(charts.Series(" — ".join(filter(None, key)), at, means, spread, key[:2], tips, joined))  # type: ignore[arg-type]

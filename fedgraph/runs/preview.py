@@ -14,7 +14,7 @@ from typing import Any
 
 from fedgraph.cells.cell import Cell
 from fedgraph.methods.base import Plan
-from fedgraph.report.report_rows import rounded, rounded_up
+from fedgraph.report.phrases import rounded, rounded_up
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import Stage
 from fedgraph.worlds.world import World

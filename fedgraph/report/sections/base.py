@@ -15,8 +15,9 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import SolverFacts
+from fedgraph.report.phrases import phrase, read_phrases, rounded
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import Row, mean_spread, phrase, read_phrases, rounded
+from fedgraph.report.report_rows import Row, mean_spread
 
 ENCODERS, _MEASURES, _SOLVERS = (read_phrases()[part] for part in ("encoders", "measures", "solvers"))
 

@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.report_rows import Row, group_rows, mean_spread, phrase, rounded, rounded_up, say_count
+from fedgraph.report.phrases import phrase, rounded, rounded_up, say_count
+from fedgraph.report.report_rows import Row, group_rows, mean_spread
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver, tabulate
 
 KINDS = ("graph_clustering",)  # the tasks that this section speaks of

@@ -8,7 +8,8 @@ from scipy.stats import spearmanr
 
 from fedgraph.cells.facts import GraphMetricsFacts
 from fedgraph.report import plots
-from fedgraph.report.report_rows import Row, group_rows, mean_spread, phrase, rounded, say_count
+from fedgraph.report.phrases import phrase, rounded, say_count
+from fedgraph.report.report_rows import Row, group_rows, mean_spread
 from fedgraph.report.sections.base import Records, Section, Table
 
 KINDS = ("graph_metrics",)  # the tasks that this section speaks of

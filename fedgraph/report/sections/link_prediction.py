@@ -9,7 +9,8 @@ from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import LinkPredictionFacts
 from fedgraph.privacy.units import Unit
 from fedgraph.report import charts, choices
-from fedgraph.report.report_rows import Row, group_rows, mean_spread, phrase, rounded, rounded_up
+from fedgraph.report.phrases import phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row, group_rows, mean_spread
 from fedgraph.report.scores import trust_of
 from fedgraph.report.sections.base import Records, Section, tabulate
 from fedgraph.report.sections.participation import of_choices

@@ -12,7 +12,8 @@ from fedgraph.audit import one_run
 from fedgraph.cells.facts import NamedAttack, NodesAtRisk
 from fedgraph.report import plots
 from fedgraph.report.attacks import CONFIDENCE, describe_cell, num_bounds
-from fedgraph.report.report_rows import Row, group_rows, lower_bound, phrase, rounded, rounded_up
+from fedgraph.report.phrases import phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row, group_rows, lower_bound
 from fedgraph.report.sections.base import Records, Section, Table, tabulate
 
 PART = "named_attacks"

@@ -12,7 +12,8 @@ from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, phrase, read_phrases, rounded, rounded_up
+from fedgraph.report.phrases import averaged_over, phrase, read_phrases, rounded, rounded_up
+from fedgraph.report.report_rows import Row, group_rows, mean_spread
 from fedgraph.report.result_files import curve_of
 from fedgraph.report.sections.base import Records, Section, Table, describe_majority, tabulate, tabulate_measures
 from fedgraph.worlds.world import Kind

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import charts, choices, owner_letters
 from fedgraph.report.choices import ALONE, CURATOR, METRICS, Choice, Choices, Own, join, out_of
+from fedgraph.report.phrases import phrase, rounded, rounded_up, say_count
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import phrase, rounded, rounded_up, say_count
 from fedgraph.report.sections.base import Records, Section, Table, tabulate
 from fedgraph.worlds.world import Kind
 
