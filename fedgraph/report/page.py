@@ -178,9 +178,9 @@ def render(content: Content) -> str:
         picture=lambda figure: "data:image/webp;base64," + base64.b64encode(plots.for_page(figure)).decode(),
         sort=lambda value: value if isinstance(value, str) else f"{value:.6g}",
         widest=max((len(table.header) for table in (*shown, *inside)), default=0),
-        wide=is_wide, shared_tips=shared_tips, hides_its_order=hides_its_order,
+        wide=is_wide, tips_of=shared_tips, hides_order=hides_its_order,
         kinds={k: list(dict.fromkeys(getattr(s, k) for s, _ in content.lines)) for k in ("dataset", "unit", "trust", "method")},
-        caveats=statement.caveats(content.secret), style=_markup("page.css"), script=_markup("page.js"),
+        outside=statement.caveats(content.secret), style=_markup("page.css"), script=_markup("page.js"),
     )  # fmt: skip
     return re.sub(
         r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)|</p>\s*(?=<p|<ul|<h\d|</?div|</?details)", "", text
