@@ -21,7 +21,7 @@ _MOST_SENTENCES, MOST_NOTES = 9, 3  # on the screen; one line of either is broke
 
 
 class Screen(Protocol):
-    """What the report needs of a console."""
+    """What the report needs of a console (``runs.console.Console``)."""
 
     def say(self, text: str) -> None: ...
     def print(self, text: str) -> None: ...
@@ -38,9 +38,24 @@ def write(
     screen: Screen,
     failed: Sequence[FailedCell] = (),
 ) -> None:
-    """Write every output into ``out`` and print the answer.
+    """Write every output of a run into its folder, and print the answer.
 
-    name, title: of the scenario, ``resolved`` as text. graphs: by the names of their data sets. failed: cells without a result.
+    The order is: results.csv and results.json, environment.json, scenario.yaml, ledger.jsonl, curves.csv where a cell kept one,
+    the figures, report.html, a page for each owner, and tables.txt. Each file is written whole or not at all.
+
+    Args:
+        out: The folder of the run.
+        name: Of the scenario.
+        title: Of the scenario, for headings.
+        resolved: The scenario as it was read, as text.
+        records: Finished cells, one for each task and data set.
+        graphs: Label of a data set → its graph or collection.
+        environment: What the run was made with.
+        screen: Where the answer is printed.
+        failed: Cells without a result; results.csv names each of them with its reason.
+
+    Raises:
+        OSError: A file cannot be written.
     """
     notice = environment.notice
     source = {dataset: g.provenance.source for dataset, g in graphs.items()}
@@ -111,9 +126,10 @@ def count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
     """One line for the actors, and one for each task whose rounds were counted.
 
     Args:
-        runtime: what ``environment.json`` holds under this name.
+        runtime: What ``environment.json`` holds under this name.
 
-    Returns: title → words; empty where nothing is known.
+    Returns:
+        Title → words; empty where nothing is known.
     """
     found: dict[str, str] = {}
     where, names, counts = runtime.get("federations"), runtime.get("actors"), runtime.get("federation")

@@ -25,10 +25,15 @@ UNITS = ("edge", "node", "entity", "client", "graph")
 
 @dataclass(frozen=True)
 class Answer:
-    """sentences: warnings first, then one or a few per question. best: the table behind them. scores: every row compared.
+    """What the rows say together.
 
-    warnings: how many of the first sentences are warnings. remarks: how many of the last explain words and numbers. also:
-    the same rows by a second metric, where they have one.
+    Attributes:
+        sentences: Warnings first, then one or a few for each question.
+        best: The table behind them: the best row for each question, unit, ε and level of trust.
+        scores: Every row that was compared.
+        warnings: How many of the first sentences are warnings.
+        remarks: How many of the last sentences explain words and numbers.
+        also: The same rows by a second metric, where they have one.
     """
 
     sentences: tuple[str, ...]
@@ -40,7 +45,15 @@ class Answer:
 
 
 def find_answer(rows: Sequence[Row]) -> Answer:
-    """The answer over any rows: of one run, or of several together."""
+    """The answer over any rows.
+
+    Args:
+        rows: Of one run, or of several together.
+
+    Returns:
+        Sentences, and the scores and best rows that they rest on. Of rows without a metric of
+        ``scores.METRICS`` only what attacks found is said.
+    """
     scores, also = score_rows(rows), score_by_second_metric(rows)
     every = (*scores, *also)
     by_canaries = (s for s in attacks.contradictions(rows) if not s.startswith((attacks.ABOUT_PUBLISHED, attacks.BY_CHANCE)))
@@ -80,11 +93,23 @@ def find_answer(rows: Sequence[Row]) -> Answer:
 def find_best(
     scores: Sequence[Score], *, unit: str, trust: Trust, epsilon: float, asked: tuple[str, ...] | None = None
 ) -> Score | None:
-    """The row with the best mean among those that keep ``epsilon`` and need no more than ``trust``; None where there is none.
+    """The row with the best mean among those that keep an ε and need no more trust than is given.
 
     A method that trusts fewer people serves everybody who would trust more, so it competes at every level above its own. A
-    row that releases nothing of such a unit (ε = 0) competes, too: where it wins, privacy bought nothing. ``asked`` keeps to
-    one question; without it all rows must answer the same one (``ValueError``).
+    row that releases nothing of such a unit (ε = 0) competes, too: where it wins, privacy bought nothing.
+
+    Args:
+        scores: The rows.
+        unit: Whom the guarantee protects, one of ``UNITS``.
+        trust: The most that may be trusted.
+        epsilon: The provable ε of the row is at most this.
+        asked: The one question (``Score.asked``) to keep to; None where all rows answer the same one.
+
+    Returns:
+        None where no row keeps ``epsilon``.
+
+    Raises:
+        ValueError: ``asked`` is None and the rows answer several questions.
     """
     if asked is None and len({s.asked for s in scores}) > 1:
         raise ValueError("these rows answer several questions (data sets, metrics, protocols): give asked=score.asked")
@@ -96,7 +121,7 @@ def find_best(
 
 
 def budgets(scores: Sequence[Score]) -> list[float]:
-    """The finite ε that were asked for, least first."""
+    """The finite ε that private rows were asked for, least first."""
     return sorted({s.target for s in scores if math.isfinite(s.target) and s.private})
 
 
@@ -146,7 +171,15 @@ def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int,
 
 
 def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
-    """What is said in the place of a best row, where nothing can be concluded: which numbers the rows have that keep an ε."""
+    """What is said in the place of a best row where nothing can be concluded: which numbers the rows have that keep an ε.
+
+    Args:
+        found: Of one question, unit and ε; not empty.
+        here: Every row of the question.
+
+    Returns:
+        A clause without a full stop.
+    """
     unit, budget = found[0].unit, found[0].budget
     able = sorted((s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget)), key=lambda s: s.mean)
     if not able:
@@ -161,8 +194,14 @@ def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
 
 
 def name_ceiling(top: Score, found: Sequence[Best], here: Sequence[Score]) -> str:
-    """The best row without privacy, in brackets, unless its name says no more; and where a private one is above it by more
-    than two standard errors, that it is.
+    """The best row without privacy, in brackets, unless its name says no more.
+
+    Where a private row is above it by more than two standard errors, the brackets say so.
+
+    Args:
+        top: The best row without privacy.
+        found: The best private rows of the same question.
+        here: Every row of the question, which decides how short a name may be.
     """
     name = questions.short_name(top, here)
     said = [] if name.lower() in ("no privacy", "without privacy") else [name]

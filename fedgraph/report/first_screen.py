@@ -31,9 +31,18 @@ _PriceCell = tuple[str, str, str]  # value, the row's name with what it loses, t
 class Card:
     """One question, and what to do.
 
-    unit: what is private. right: how good the row is, or why there is nothing. without: the same without privacy. aside:
-    whether it stands below the first ones, folded. use: row, trust and ε; empty where nothing can be recommended. costs,
-    rests: half sentences. anchor: of the row. prices: ε, then a cell for each level of trust of ``trusts``.
+    Attributes:
+        title: The question.
+        unit: What is private, in words.
+        right: How good the row is, or why there is none.
+        without: The same without privacy.
+        trusts: The levels of trust, from the most.
+        aside: Whether it stands below the first ones, folded.
+        use: Row, trust and ε; empty where nothing can be recommended.
+        costs: Half sentences: what privacy takes away.
+        rests: Half sentences: what the guarantee rests on.
+        anchor: Of the row.
+        prices: ε, then a cell for each of ``trusts``.
     """
 
     title: str
@@ -50,7 +59,14 @@ class Card:
 
 
 def make_cards(answered: Answer) -> tuple[Card, ...]:
-    """One card for each question and unit. Questions about whole graphs stand aside where others are about nodes."""
+    """One card for each question and unit.
+
+    Args:
+        answered: The answer.
+
+    Returns:
+        Cards that recommend a row first. Questions about whole graphs stand aside where others are about nodes.
+    """
     every = (*answered.scores, *answered.also)
     asked_for: dict[tuple[tuple[str, ...], str], list[Best]] = {}
     for b in answered.best:
@@ -178,7 +194,14 @@ def _plain(delta: float) -> str:
 
 
 def explain_prices(cards: Sequence[Card]) -> str:
-    """What stands above the tables of prices: what their numbers are, and what an ε lets others conclude."""
+    """What stands above the tables of prices: what their numbers are, and what an ε lets others conclude.
+
+    Args:
+        cards: Every card of the page.
+
+    Returns:
+        For each ε below 12 also e^ε, rounded up: how many times more likely a guess may become.
+    """
     budgets = dict.fromkeys(e for card in cards for e, _ in card.prices if e != "∞")
     odds = [math.exp(float(e)) for e in budgets if float(e) < 12]
     grown = ", ".join(
@@ -199,9 +222,15 @@ def _cell(this: Best, own: Sequence[Best], here: Sequence[Score]) -> _PriceCell:
 
 
 def figures(answered: Answer, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[plots.Figure, ...]]:
-    """One figure per question, one panel per unit and for what is public: units are never mixed in a panel.
+    """One figure for each question, with one panel for each unit and for what is public: units are never mixed in a panel.
 
-    A panel needs two different ε. Returns: the figures of the first screen, and those of questions about whole graphs beside.
+    Args:
+        answered: The answer.
+        notice: Says that data were generated; None where they are real.
+
+    Returns:
+        The figures of the first screen, and those of questions about whole graphs that stand beside. A panel needs two
+        different finite ε.
     """
     found: tuple[list[plots.Figure], list[plots.Figure]] = ([], [])
     answerable = [b for b in answered.best if b.score is not None and b.score.private]
@@ -222,9 +251,14 @@ def figures(answered: Answer, notice: str | None) -> tuple[tuple[plots.Figure, .
 
 
 def draw_for_notebook(answered: Answer, unit: str | None = None) -> Figure:
-    """A figure of matplotlib, one panel per question and unit: means against provable ε.
+    """A figure of matplotlib with means against provable ε, one panel for each question and unit.
 
-    Raises ``ScenarioError`` where no row releases anything at that unit.
+    Args:
+        answered: The answer.
+        unit: Only rows that protect this unit; None: all.
+
+    Raises:
+        ScenarioError: No row has a finite provable ε at that unit.
     """
     private = [s for s in answered.scores if s.private and math.isfinite(s.provable) and unit in (None, s.unit)]
     if not private:

@@ -20,7 +20,16 @@ def read_phrases() -> Mapping[str, Mapping[str, str]]:
 
 
 def phrase(part: str, name: str, /, **values: object) -> str:
-    """One text. values: of the names in braces that stand in it."""
+    """One text of ``templates/phrases.yaml``.
+
+    Args:
+        part: Of the file.
+        name: Of the text.
+        values: Of the names in braces that stand in it.
+
+    Raises:
+        KeyError: There is no such text, or a name in it has no value.
+    """
     return read_phrases()[part][name].format(**values)
 
 
@@ -30,7 +39,15 @@ def begin(words: str) -> str:
 
 
 def rounded(value: float | None, digits: int = 3) -> str:
-    """For tables: ``—`` for none, ``∞``, at most ``digits`` significant digits beyond the point."""
+    """A number as tables show it.
+
+    Args:
+        value: Any number, or none.
+        digits: At most so many beyond the point; of numbers below 0.01, so many significant digits.
+
+    Returns:
+        ``—`` for none and NaN, ``∞`` for ∞.
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "—"
     if math.isinf(value):
@@ -39,7 +56,12 @@ def rounded(value: float | None, digits: int = 3) -> str:
 
 
 def rounded_up(value: float | None, digits: int = 2) -> str:
-    """As ``number``, rounded up: a printed upper bound is never below the computed one."""
+    """An upper bound as tables show it: never below the computed one.
+
+    Args:
+        value: At least 0, or none.
+        digits: As for ``rounded``.
+    """
     if value is None or not math.isfinite(value) or value == 0:
         return rounded(value, digits)
     scale = 10.0 ** (digits if value >= 0.01 else digits - 1 - math.floor(math.log10(value)))

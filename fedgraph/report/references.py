@@ -21,7 +21,13 @@ _FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")  
 
 @dataclass(frozen=True)
 class Reference:
-    """One paper. key: its name in a page. doi: without ``https://doi.org/``; None where it has none."""
+    """One paper.
+
+    Attributes:
+        key: Its name in a page.
+        text: Authors, title, where and when.
+        doi: Without ``https://doi.org/``; None where it has none.
+    """
 
     key: str
     text: str
@@ -30,7 +36,15 @@ class Reference:
 
 @dataclass
 class LibraryEntry:
-    """A method or a data set. idea: one sentence. references: keys of papers. rows: name → place of the first row so called."""
+    """A method or a data set that a run used.
+
+    Attributes:
+        name: As in the scenario.
+        idea: One sentence.
+        references: Keys of its papers.
+        rows: Name of a row → the place of the first row so called.
+        facts: Further lines.
+    """
 
     name: str
     idea: str
@@ -45,9 +59,14 @@ class LibraryEntry:
 
 @dataclass(frozen=True)
 class Bibliography:
-    """papers.yaml. dois: key of a method's bibtex → DOI. papers: key → text and doi. data: family of data sets → key.
+    """What papers.yaml holds: papers that no method's file names.
 
-    geometry, accounting: what counts and compares.
+    Attributes:
+        dois: Key of a method's bibtex → DOI.
+        papers: Key → its text and, where it has one, its DOI.
+        data: Family of data sets → key.
+        geometry: Keys of the papers behind comparing graphs.
+        accounting: Keys of the papers behind counting privacy.
     """
 
     dois: Mapping[str, str]
@@ -104,7 +123,13 @@ def idea_of(method: str) -> str:
 
 
 def collect_papers(methods: Iterable[str], datasets: Iterable[str], geometry: bool) -> list[Reference]:
-    """Every paper once: methods first, then data, then what counts and compares."""
+    """Every paper of a run once: methods first, then data, then what counts and compares.
+
+    Args:
+        methods: Names of methods, and of rows that are none.
+        datasets: Names of data sets.
+        geometry: Whether graphs are compared.
+    """
     found = [r for name in methods for r in papers_of_method(name)]
     found += [r for name in datasets for r in papers_of_data(name)]
     if geometry:

@@ -16,13 +16,26 @@ from fedgraph.privacy.units import Protection
 
 @lru_cache(maxsize=4096)
 def lower_bound(counts: tuple[one_run.Count, ...], delta: float, by: str = "counting", alpha: float = one_run.ALPHA) -> float:
-    """``curve.estimated_bound``, computed once: every table asks for the same bounds."""
+    """The ε that guesses about canaries refute (``curve.estimated_bound``).
+
+    It is computed once, since every table asks for the same bounds.
+
+    Args:
+        counts: One for each number of guesses.
+        delta: Of the guarantee, 0 … 1.
+        by: Which bound reads them.
+        alpha: The probability with which it may be wrong.
+    """
     return curve.estimated_bound(list(counts), delta, by, alpha)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of every table: a configuration, averaged over seeds. entries: its cells, one per seed."""
+    """One line of every table: a configuration, averaged over seeds.
+
+    Attributes:
+        entries: Its cells, one for each seed; at least one.
+    """
 
     entries: tuple[Entry, ...]
 
@@ -42,7 +55,11 @@ class Row:
 
     @property
     def protection(self) -> Protection:
-        """What its ε protects. ``ValueError`` for a row that states no protection."""
+        """What its ε protects.
+
+        Raises:
+            ValueError: The row states no protection.
+        """
         if self.head.protection is None:
             raise ValueError(f"{self.head.row_key} states no protection")
         return self.head.protection
@@ -71,14 +88,26 @@ class Row:
 
     @property
     def attack(self) -> CanaryAttack:
-        """What was guessed; of a row with ``attacked`` guesses only (``ValueError`` otherwise)."""
+        """What was guessed.
+
+        Raises:
+            ValueError: No cell of the row was attacked.
+        """
         found = next((e.facts.attack for e in self.entries if e.facts.attack is not None), None)
         if found is None:
             raise ValueError(f"no cell of {self.head.row_key} was attacked")
         return found
 
     def bound(self, counts: Sequence[one_run.Count], alpha: float = one_run.ALPHA) -> float:
-        """The ε that such guesses refute at the row's δ, wrong with probability at most ``alpha``."""
+        """The ε that guesses refute at the row's δ.
+
+        Args:
+            counts: One for each number of guesses.
+            alpha: The probability with which it may be wrong.
+
+        Raises:
+            ValueError: No cell of the row was attacked.
+        """
         return lower_bound(tuple(counts), float(self.head.delta or 0.0), self.attack.estimator, alpha)
 
     @cached_property
@@ -97,7 +126,11 @@ class Row:
         return self.provable if self.attack.path is None else self.path(self.attack.path)
 
     def path(self, name: str) -> float:
-        """The largest provable ε of one path over seeds."""
+        """The largest provable ε of one path over seeds.
+
+        Raises:
+            ValueError: No seed has this path.
+        """
         return max(e.paths[name] for e in self.entries if name in e.paths)
 
     @property
@@ -126,7 +159,11 @@ class Row:
 
 
 def group_rows(entries: Sequence[Entry]) -> list[Row]:
-    """Rows in order of first appearance."""
+    """Cells as rows, in order of first appearance.
+
+    Args:
+        entries: Cells of any tasks.
+    """
     groups: dict[RowKey, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.row_key, []).append(entry)

@@ -30,10 +30,16 @@ UNREPORTED = "UNFINISHED RUN: all {} cells are done, but no report was written. 
 
 @dataclass(frozen=True)
 class SavedRun:
-    """entries: finished cells as stored, in the order of results.json. files: of each. title: of its scenario, or its name.
+    """A run as its folder holds it.
 
-    notice: says which data were generated, whether the run was shrunk, and how many cells are done where it is not at its end;
-    None where nothing is to say.
+    Attributes:
+        folder: Where it lies.
+        entries: Finished cells as stored, in the order of results.json.
+        environment: What it was made with.
+        title: Of its scenario, or its name.
+        notice: Says which data were generated, whether the run was shrunk, and how many cells are done where it is not at its
+            end; None where nothing is to say.
+        files: The file of each of ``entries``.
     """
 
     folder: Path
@@ -49,14 +55,23 @@ class SavedRun:
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
+        """Every configuration, its seeds together."""
         return tuple(group_rows(self.entries))
 
     @cached_property
     def scores(self) -> tuple[Score, ...]:
+        """The rows that can be compared."""
         return score_rows(self.rows)
 
     def find(self, name: str) -> Row:
-        """The row with this anchor, or the only one called so or whose anchor or name contains it; ``DataError`` otherwise."""
+        """One row by its name.
+
+        Args:
+            name: Its anchor; or a name, or a part of an anchor or a name, that only one row has.
+
+        Raises:
+            DataError: No row, or more than one, has this name; the line lists anchors.
+        """
         anchors = {row_anchor(row): row for row in self.rows}
         if name in anchors:
             return anchors[name]
@@ -71,7 +86,14 @@ class SavedRun:
 
 
 def load_run(folder: Path) -> SavedRun:
-    """Read a run, also one that is at work or was broken off; ``DataError`` where there is none, or a file is damaged."""
+    """Read a run, also one that is at work or was broken off.
+
+    Args:
+        folder: Of the run.
+
+    Raises:
+        DataError: There is no run, a file is damaged, or a cell and results.json say different things.
+    """
     results, environment, scenario = (folder / name for name in ("results.json", "environment.json", "scenario.yaml"))
     for file in (environment, scenario):
         if not file.is_file():

@@ -25,12 +25,30 @@ USUAL = ("test-graph", "attributes")  # what is public where a scenario says not
 class Score:
     """One configuration, averaged over its seeds.
 
-    anchor: its name in a page and in a command, the same in every run of the same scenario. asked: rows can be compared
-    only where these are equal (data set, metric, protocol, split, and what is public unless it is the usual). trust: whom
-    its guarantee needs to be trusted. mean: NaN where the row has no number. deviation:
-    None for one seed.
-    provable: the largest ε over seeds of everything that is released. verdict: of the attack, see ``report.attacks.Verdict``.
-    private: whether anything computed from private data is released at all. status: ``ok``, or why there is no number.
+    Attributes:
+        row: The cells.
+        anchor: Its name in a page and in a command, the same in every run of the same scenario.
+        task: The task's label.
+        dataset: The label of the data set.
+        method: The method.
+        variant: The label of the row.
+        target: The ε that was asked for.
+        calibrated_by: For which reading of ε the noise was chosen.
+        delta: The δ of every ε here; None where there is no protection.
+        unit: Whom the guarantee protects; ``none`` without one.
+        trust: Whom its guarantee needs to be trusted.
+        asked: Rows can be compared only where these are equal: data set, metric, protocol, split, and what is public unless
+            it is the usual.
+        metric: What it is compared by.
+        mean: Over seeds; NaN where the row has no number.
+        deviation: Sample standard deviation over seeds; None for one seed.
+        seeds: How many.
+        provable: The largest ε over seeds of everything that is released.
+        published: What the paper's formula says; None where it says nothing.
+        measured: What an attack proves at least; None where the row was not attacked.
+        verdict: What the attack says of ``provable``.
+        private: Whether anything computed from private data is released at all.
+        status: ``ok``, or why there is no number.
     """
 
     row: Row
@@ -98,9 +116,15 @@ class Score:
 
 @dataclass(frozen=True)
 class Best:
-    """The best row within one provable ε and one level of trust; ``ties``: rows that are not worse by two standard errors.
+    """The best row within one provable ε and one level of trust.
 
-    budget: the ε asked for. score: None where no row keeps it.
+    Attributes:
+        asked: The question, as in ``Score``.
+        unit: Whom the guarantee protects.
+        budget: The ε that was asked for.
+        trust: The most that may be trusted.
+        score: None where no row keeps ``budget``.
+        ties: Rows that are not worse by two standard errors.
     """
 
     asked: tuple[str, ...]
@@ -114,7 +138,10 @@ class Best:
 def score_rows(rows: Sequence[Row]) -> tuple[Score, ...]:
     """The rows that have a metric to compare them by (``METRICS``), in their order. Others (claims, distances) are left out.
 
-    All rows of one task are compared by the same metric, the first of ``METRICS`` that each of them has.
+    All rows of one task on one data set are compared by the same metric where there is one that each of them has.
+
+    Args:
+        rows: Of one run, or of several together.
     """
     return _scored(rows, 0)
 
@@ -151,7 +178,14 @@ def _has(row: Row, metric: str) -> bool:
 
 
 def row_anchor(row: Row) -> str:
-    """Letters, digits and hyphens: a readable name and six digits that make it unique."""
+    """A row's name in a page and in a command.
+
+    Args:
+        row: Any row.
+
+    Returns:
+        Letters, digits, hyphens and underscores: a readable name, and six hexadecimal digits of what names the row.
+    """
     identity = tuple(part.to_dict() if isinstance(part, World) else str(part) for part in row.head.row_key)
     text = "-".join((row.head.method, row.head.variant, row.head.world.words, f"eps-{row.head.epsilon:g}"))
     readable = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-").replace(".", "_")
@@ -159,7 +193,7 @@ def row_anchor(row: Row) -> str:
 
 
 def trust_of(row: Row) -> Trust:
-    """From who must not learn it; a row without a stated viewer is one that trusts everybody."""
+    """Whom a row's guarantee needs to be trusted; a row without a stated viewer is one that trusts everybody."""
     protection = row.head.protection
     return Trust.CURATOR if protection is None else Trust.against(protection.viewer)
 
@@ -187,7 +221,12 @@ def ceiling(scores: Sequence[Score]) -> Score | None:
 
 
 def format_mean(score: Score, digits: int = 2) -> str:
-    """Mean ± standard deviation over seeds; ± only with two seeds or more."""
+    """Mean ± standard deviation over seeds; ± only with two seeds or more.
+
+    Args:
+        score: The row.
+        digits: Beyond the point; one more where ± would be 0.
+    """
     if score.deviation is not None and 0 < score.deviation < 0.5 * 10**-digits:
         digits += 1  # "± 0.00" would say that nothing varies
     spread = "" if score.deviation is None else f" ± {score.deviation:.{digits}f}"

@@ -47,7 +47,13 @@ _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mech
 
 @dataclass(frozen=True)
 class Sheet:
-    """html: the page. record: the draft for the registry; None where nothing is guaranteed, so there is nothing to register."""
+    """The privacy sheet of one row.
+
+    Attributes:
+        anchor: Of the row.
+        html: The page.
+        record: The draft for the registry; None where nothing is guaranteed, so there is nothing to register.
+    """
 
     anchor: str
     html: str
@@ -55,7 +61,15 @@ class Sheet:
 
 
 def sheet(run: SavedRun, row: Row | None = None) -> Sheet:
-    """The sheet of ``row``; without one, of the row that is the answer at the least ε and the least trust that has one."""
+    """The sheet of one row; its price is computed anew from the ledger lines in its cells.
+
+    Args:
+        run: The run.
+        row: The row; None: the answer at the least ε and the least trust that has one.
+
+    Raises:
+        DataError: No row is the answer, the row states no protection, or a cell states another price than its ledger.
+    """
     chosen = _answer(run) if row is None else row
     if chosen.head.protection is None:
         raise DataError(f"{run.folder}: {row_anchor(chosen)} states no protection, so there is nothing to sign")
@@ -66,9 +80,18 @@ def sheet(run: SavedRun, row: Row | None = None) -> Sheet:
 
 
 def write(made: Sheet, out: Path, force: bool = False) -> list[Path]:
-    """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``; the files.
+    """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``. Nothing is left half-written.
 
-    ``DataError`` where one is already there with another content, unless ``force``. Nothing is left half-written.
+    Args:
+        made: The sheet.
+        out: The folder, which is made where it is missing.
+        force: Whether files with another content are replaced.
+
+    Returns:
+        The files.
+
+    Raises:
+        DataError: A file is already there with another content, or cannot be written.
     """
     stem = made.anchor.replace("-", "_")
     files = {out / f"privacy_sheet_{stem}.html": made.html}
@@ -93,7 +116,15 @@ def as_yaml(record: Told) -> str:
 
 
 def round_up(value: float, digits: int = 6) -> float:
-    """A registered ε: never below the proven one. ``ValueError`` for ∞, which nobody registers."""
+    """A registered ε: never below the proven one.
+
+    Args:
+        value: At least 0 and finite.
+        digits: Significant digits.
+
+    Raises:
+        ValueError: ``value`` is ∞, which nobody registers.
+    """
     if not math.isfinite(value):
         raise ValueError(f"ε = {value} is no finite ε, so there is no record of it")
     scale = 10.0 ** (digits - math.ceil(math.log10(value))) if value > 0 else 1.0
@@ -176,7 +207,15 @@ def _ledger_of(entry: Entry) -> tuple[Account, list[Line]]:
 
 
 def shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
-    """Sensitivity, noise of one client, and what is added up where, of each kind of release."""
+    """Sensitivity, noise of one client, and what is added up where, of each kind of release.
+
+    Args:
+        row: The row.
+        protection: Its protection.
+
+    Yields:
+        (heading, words).
+    """
     yield "What is added up where", phrase("added_up", protection.viewer.value)
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0

@@ -18,7 +18,13 @@ ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
 
 @dataclass(frozen=True)
 class Sweep:
-    """thing: what varies, None for a part that stands alone. at: the value of each of ``parts``."""
+    """Parts of a run between which one thing varies.
+
+    Attributes:
+        parts: In order.
+        thing: What varies; None for a part that stands alone.
+        at: The value of each of ``parts``; empty for a part that stands alone.
+    """
 
     parts: tuple[Records, ...]
     thing: str | None = None
@@ -101,7 +107,12 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 @dataclass(frozen=True)
 class VariedSetting:
-    """One setting of the methods of a part that takes several values. places: row → (its value, the line it stands on)."""
+    """One setting of the methods of a part that takes several values.
+
+    Attributes:
+        thing: What it is called.
+        places: Row → (its value, the line that it stands on).
+    """
 
     thing: str
     places: Mapping[str, tuple[float, str]]
@@ -146,7 +157,15 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
 
 
 def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
-    """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table."""
+    """What varies, as figures and as tables.
+
+    Args:
+        sweep: The parts.
+        notice: Says that data were generated; None where they are real.
+
+    Returns:
+        For each thing that varies a figure with one panel for each data set and ε, and a table; none where nothing differs.
+    """
     inside = varied_within(sweep.parts[0])
     if sweep.thing is None or (inside and sweep.thing == inside[0].thing and len({r.label for r in sweep.parts}) == 1):
         # One figure and one table for each setting that varies between the methods, with a panel per data set and ε.
