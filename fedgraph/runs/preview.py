@@ -26,7 +26,14 @@ _HEADER = ("row", "trust", "target ε", "ε provable", "δ", "unit", "clients", 
 
 @dataclass(eq=False)
 class Row:
-    """One method in one world: its cells, the plans made, their ε. unreleased: the method has nothing to plan."""
+    """One method in one world.
+
+    Attributes:
+        cells: Of the first seed.
+        plans: Those that were made.
+        provable: Their ε.
+        unreleased: Whether the method has nothing to plan.
+    """
 
     cells: list[Cell]
     plans: dict[Cell, Plan] = field(default_factory=dict)
@@ -58,7 +65,14 @@ _Planner = Callable[[Stage, Cell], Plan | None]
 
 
 def show_preview(stages: Sequence[Stage], seeds: int, plan: _Planner, console: Console) -> None:
-    """One table for each task and data set. plan: of one cell; None where nothing is released."""
+    """Print one table for each task and data set.
+
+    Args:
+        stages: Every task on every data set.
+        seeds: How many repetitions there are.
+        plan: The plan of one cell; None where nothing is released.
+        console: Where it is printed.
+    """
     tables = [_rows(stage) for stage in stages]
     _plan_in_turn(stages, tables, plan)
     shown: dict[str, list[tuple[str, ...]]] = {}  # of each task, the table of its first data set

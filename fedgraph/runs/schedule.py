@@ -41,7 +41,13 @@ Spread = Literal["cells", "clients"]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One task on one data set, with its cells."""
+    """One task on one data set.
+
+    Attributes:
+        task: Its settings.
+        context: What its cells may use.
+        cells: In the order of the scenario.
+    """
 
     task: TaskSettings
     context: Context
@@ -50,7 +56,13 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """A computed cell. outcome: what it found, or one sentence that says why it failed. seconds: wall time of it alone."""
+    """A computed cell.
+
+    Attributes:
+        cell: Which one.
+        outcome: What it found, or one sentence that says why it failed.
+        seconds: Wall time of it alone; 0 where it must not be known.
+    """
 
     cell: Cell
     outcome: Outcome | str
@@ -123,12 +135,14 @@ def computed_cells(
     spread: Spread = "clients",
     is_up: Callable[[], bool] = lambda: True,
 ) -> Iterator[Done]:
-    """Every cell of ``todo``, as soon as it is done.
+    """Every cell that is asked for, as soon as it is done.
 
     Args:
-        begun: gives the engine; it is waited for.
-        spread: see ``scenario.read.RuntimeSettings``.
-        is_up: whether nobody would have to wait for the engine. Until then the driver is a curator: cells that are alone, on
+        todo: The cells, in the order in which they are begun where all are alike.
+        begun: Gives the engine; it is waited for.
+        console: Is told what runs.
+        spread: See ``scenario.read.RuntimeSettings``.
+        is_up: Whether nobody would have to wait for the engine. Until then the driver is a curator: cells that are alone, on
             light data, are computed in a thread of its own, and the last of them goes on beside the engine.
     """
     process.give_back()  # reading and planning took more than what is left of them
@@ -205,7 +219,12 @@ def where_rounds_run(engine: str, spread: Spread) -> str:
 
 
 def is_alone(stage: Stage, cell: Cell) -> bool:
-    """Whether the task says that one party does the whole cell; a cell of a task that says nothing is a federation."""
+    """Whether the task says that one party does the whole cell.
+
+    Args:
+        stage: Of the cell.
+        cell: Which one; a cell of a task that says nothing is a federation.
+    """
     alone = tasks.task(stage.task.kind).TASK.alone
     return alone is not None and alone(stage.task.params, cell)
 
@@ -243,7 +262,16 @@ def _dealt(todo: Sequence[tuple[Stage, Cell, bool]], engine: Runtime, console: C
 def compute(
     federation: Callable[[], Parties], order: Order, data: Graph | GraphCollection | None
 ) -> tuple[Outcome | str, float]:
-    """At a curator: (outcome or why it failed, seconds) of one cell. federation: makes a runtime at clients and server."""
+    """One cell, at a curator.
+
+    Args:
+        federation: Makes a runtime at clients and server; it is called for a cell that is not alone.
+        order: What is to be computed.
+        data: The graph or collection.
+
+    Returns:
+        (outcome or why it failed, seconds).
+    """
     context = _kept.take(federation, order, data)
     found = _attempted(order.task, order.cell, context)
     _kept.give_back(order.group, context)
