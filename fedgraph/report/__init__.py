@@ -132,7 +132,9 @@ def count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
         Title → words; empty where nothing is known.
     """
     found: dict[str, str] = {}
-    where, names, counts = runtime.get("federations"), runtime.get("actors"), runtime.get("federation")
+    where = runtime.get("federations")
+    names = runtime.get("actors")
+    counts = runtime.get("federation")
     names = list(names) if isinstance(names, Mapping) else []
     kinds = {kind: sum(name.rpartition("/")[2].startswith(kind) for name in names) for kind in ("client", "server", "curator")}
     actors = ", ".join(f"{many} {kind}{'s' if many > 1 else ''}" for kind, many in kinds.items() if many)

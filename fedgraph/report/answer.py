@@ -162,7 +162,8 @@ def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int,
     if found[0].asked[1] == "ari" and not few:
         return [questions.describe_clusters(f"{opening} level", found, here, top, format_mean)]
     for e in shown:
-        lead, own = f"{opening} level with ε ≤ {rounded(e)}", [b for b in found if b.budget == e]
+        lead = f"{opening} level with ε ≤ {rounded(e)}"
+        own = [b for b in found if b.budget == e]
         text = f"{lead}: {span_of(own, here)}." if few else _one(lead, own, here)
         if top is not None and (few or e == shown[0]):
             text += f" Without privacy: {format_mean(top)}{'' if few else name_ceiling(top, found, here)}."

@@ -171,7 +171,8 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
         )
         found.append(phrase("attacks", "broken", against=against, alpha=one_run.ALPHA, bounds=shared, repeated=repeated))
     if by_chance:
-        opening, against = "Besides, more" if broken else f"{BY_CHANCE}. More", _against(by_chance)
+        opening = "Besides, more" if broken else f"{BY_CHANCE}. More"
+        against = _against(by_chance)
         found.append(phrase("attacks", "by_chance", opening=opening, against=against, one_in=1 / one_run.ALPHA, bounds=shared))
     if refuted:
         which = "; ".join(

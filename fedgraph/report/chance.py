@@ -34,7 +34,8 @@ def wilson(share: float, tested: int) -> tuple[float, float]:
         E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927).
     """
     z = ERRORS**2 / tested
-    middle, half = (share + z / 2) / (1 + z), math.sqrt(z * share * (1 - share) + z * z / 4) / (1 + z)
+    middle = (share + z / 2) / (1 + z)
+    half = math.sqrt(z * share * (1 - share) + z * z / 4) / (1 + z)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 

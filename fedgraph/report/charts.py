@@ -5,7 +5,7 @@ which take its colours, follow its width and need no script to be seen.
 import math
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from matplotlib import patheffects
@@ -82,9 +82,9 @@ class Panel:
     levels: tuple[tuple[str, float], ...] = ()
     xlabel: str = "privacy budget ε"
     axis: Literal["even", "log"] = "even"
-    heads: tuple[str, ...] = field(default=())  # titles of the legend's groups
-    symbols: tuple[str, ...] = field(default=())  # names of the second group whose symbols are the same in every figure
-    best: tuple[str, ...] = field(default=())  # names of the first group that have a colour; the others are grey
+    heads: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    best: tuple[str, ...] = ()
 
     def positions(self) -> dict[float | str, float]:
         """Where each x stands, in units of the axis: its place among all x, or its logarithm to base 10."""

@@ -79,7 +79,8 @@ def out_of(trust: Trust) -> Choice:
     return Choice(Kind.TOGETHER, trust, True)
 
 
-ALONE, ALONE_HEAD = Choice(Kind.ALONE, Trust.OWN_CLIENT), Choice(Kind.ALONE, Trust.OWN_CLIENT, False, Own.HEAD)
+ALONE = Choice(Kind.ALONE, Trust.OWN_CLIENT)
+ALONE_HEAD = Choice(Kind.ALONE, Trust.OWN_CLIENT, False, Own.HEAD)
 CURATOR = Choice(Kind.WHOLE, Trust.CURATOR)
 KEPT = (ALONE, ALONE_HEAD)  # what a client can have without anybody else
 JOINED = tuple(map(join, SEEN))
@@ -144,9 +145,9 @@ class Choices:
         found = self.values.get((learner, epsilon, choice, client))
         return statistics.fmean(found) if found else None
 
-    def spread(self, learner: str, epsilon: float, choice: Choice, client: str = ALL) -> str:
-        """Mean ± standard deviation over seeds; ``—`` where it was not measured."""
-        found = self.values.get((learner, epsilon, choice, client))
+    def spread(self, learner: str, epsilon: float, choice: Choice) -> str:
+        """Mean ± standard deviation over seeds, of everybody's nodes; ``—`` where it was not measured."""
+        found = self.values.get((learner, epsilon, choice, ALL))
         if not found:
             return "—"
         return f"{statistics.fmean(found):.3f}" + (f" ± {statistics.stdev(found):.3f}" if len(found) > 1 else "")
@@ -288,7 +289,8 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
                 clients[record.client] = max(clients.get(record.client, 0), int(record.nodes))
     protections = [e.protection for e in entries if e.protection]
     asked = TypeAdapter(_Asked).validate_python(dict(records.settings))
-    learners, epsilons = dict.fromkeys(map(_name_learner, entries)), sorted({float(e.epsilon) for e in entries})
+    learners = dict.fromkeys(map(_name_learner, entries))
+    epsilons = sorted({float(e.epsilon) for e in entries})
     found = Choices(
         metric, clients, tuple(learners), tuple(epsilons),
         delta=entries[0].delta or math.nan, unit=protections[0].unit.value if protections else "node",
@@ -312,7 +314,9 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
 
 def _count(found: Choices, entries: Sequence[Entry]) -> None:
     """Fill ``tested``, ``usual`` and ``reachable``: sums and means over seeds of what any record of a seed says."""
-    sizes, shares, most = dict[tuple[str, int], float](), dict[tuple[str, int], float](), dict[tuple[str, int], float]()
+    sizes = dict[tuple[str, int], float]()
+    shares = dict[tuple[str, int], float]()
+    most = dict[tuple[str, int], float]()
     for entry in entries:
         for record in entry.facts.results:
             key, metrics = (str(record.client), entry.seed), record.metrics

@@ -98,8 +98,11 @@ def _of_graphs(score: Score) -> bool:
 
 
 def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequence[Best], aside: bool) -> Card:
-    picked, top, title = _recommend(own), ceiling(here), questions.question_title(every, here)
-    what, trusts = questions.UNIT_WORDS.get(questions.name_unit(unit, here), ""), tuple(dict.fromkeys(b.trust for b in own))
+    picked = _recommend(own)
+    top = ceiling(here)
+    title = questions.question_title(every, here)
+    what = questions.UNIT_WORDS.get(questions.name_unit(unit, here), "")
+    trusts = tuple(dict.fromkeys(b.trust for b in own))
     without = f"Without privacy: {_good(top)}{answer.name_ceiling(top, own, here)}." if top is not None else ""
     if picked is None or picked.score is None or (picked.score.metric == "ari" and picked.score.mean < FINDS):
         why = "No row keeps a provable ε within what was asked: nothing here can be called private." if unit else ""
@@ -279,10 +282,13 @@ def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str])
         groups.setdefault((s.name, s.trust.value, reading, s.task), []).append(s)
     lines = []
     for key, own in groups.items():
-        means, spread, tips = [s.mean for s in own], [s.deviation or 0.0 for s in own], tuple(map(describe_point, own))
+        means = [s.mean for s in own]
+        spread = [s.deviation or 0.0 for s in own]
+        tips = tuple(map(describe_point, own))
         lines.append(charts.Series(" — ".join(filter(None, key[:3])), [s.provable for s in own], means, spread, key[:2], tips))
     levels = []
-    top, free = ceiling(here), [s for s in here if questions.reads_nothing(s, unit) and s.usable]
+    top = ceiling(here)
+    free = [s for s in here if questions.reads_nothing(s, unit) and s.usable]
     if top is not None:
         levels.append((f"without privacy: {questions.short_name(top, here)}", top.mean))
     if free:

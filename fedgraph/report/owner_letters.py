@@ -109,7 +109,8 @@ def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
     if found.seeds < choices.FEWEST_SEEDS:
         return phrase("owner", "few_seeds", count=found.seeds, fewest=choices.FEWEST_SEEDS)
     gains = {e: g for e in finite if (g := joining_gain(found, client, e)) is not None}
-    better, same = [e for e, g in gains.items() if g > 0], [e for e, g in gains.items() if g == 0]
+    better = [e for e, g in gains.items() if g > 0]
+    same = [e for e, g in gains.items() if g == 0]
     if not gains:
         return ""
     if not better:

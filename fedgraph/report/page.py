@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import jinja2
 from markupsafe import Markup
@@ -120,10 +120,10 @@ class Content:
     datasets: tuple[references.LibraryEntry, ...]
     references: tuple[references.Reference, ...]
     made: HowMade
-    columns: tuple[tuple[Column, Page], ...] = field(default=())
-    lines: tuple[tuple[Score, tuple[TableCell, ...]], ...] = field(default=())
-    secret: bool = False  # whether the run's seed was secret
-    short: str | None = None  # what to say first of a run with --quick
+    columns: tuple[tuple[Column, Page], ...] = ()
+    lines: tuple[tuple[Score, tuple[TableCell, ...]], ...] = ()
+    secret: bool = False
+    short: str | None = None
 
     @property
     def figures(self) -> list[Figure]:

@@ -43,14 +43,12 @@ class LibraryEntry:
         idea: One sentence.
         references: Keys of its papers.
         rows: Name of a row → the place of the first row so called.
-        facts: Further lines.
     """
 
     name: str
     idea: str
     references: tuple[str, ...]
     rows: dict[str, str] = field(default_factory=dict)
-    facts: tuple[str, ...] = ()
 
     @property
     def anchor(self) -> str:

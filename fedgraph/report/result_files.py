@@ -65,7 +65,8 @@ def notes_of_rows(entries: Sequence[Entry]) -> list[dict[str, object]]:
 
 def _naming_of(entry: Entry) -> tuple[Value, ...]:
     """What the columns ``NAMING`` say of a cell, in their order."""
-    by_key, number = {column.key: column for column in WRITTEN}, Number(Row((entry,)), None, None, None)
+    by_key = {column.key: column for column in WRITTEN}
+    number = Number(Row((entry,)), None, None, None)
     return tuple(by_key[key].value(number) for key in NAMING)
 
 

@@ -40,6 +40,7 @@ Told: TypeAlias = dict[str, Any]  # what a template reads, or what was read from
 BLANK = "[BLANK: to be filled in by whoever publishes]"
 _NO_DATE = "1900-01-01"  # the registry wants a date; its own template writes this one where none is known
 _MOST_KINDS = 8  # of releases that are listed
+_DIGITS = 6  # significant ones of a registered ε
 MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
 
 _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
@@ -115,19 +116,18 @@ def as_yaml(record: Told) -> str:
     return head + yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
 
 
-def round_up(value: float, digits: int = 6) -> float:
-    """A registered ε: never below the proven one.
+def round_up(value: float) -> float:
+    """A registered ε: six significant digits, never below the proven one.
 
     Args:
         value: At least 0 and finite.
-        digits: Significant digits.
 
     Raises:
         ValueError: ``value`` is ∞, which nobody registers.
     """
     if not math.isfinite(value):
         raise ValueError(f"ε = {value} is no finite ε, so there is no record of it")
-    scale = 10.0 ** (digits - math.ceil(math.log10(value))) if value > 0 else 1.0
+    scale = 10.0 ** (_DIGITS - math.ceil(math.log10(value))) if value > 0 else 1.0
     rounded = math.ceil(value * scale) / scale
     return rounded if rounded >= value else math.nextafter(value, math.inf)
 
@@ -220,7 +220,8 @@ def shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0
     for line in {(line.path, line.mechanism): line for line in _ledger_of(row.head)[1]}.values():
-        found, multiplier = _STD.search(line.mechanism), vars(line.event).get("noise_multiplier")
+        found = _STD.search(line.mechanism)
+        multiplier = vars(line.event).get("noise_multiplier")
         if found is None or not isinstance(multiplier, float) or not multiplier:
             yield f"Sensitivity on the path {line.path}", f"in the price: {describe_event(line.event)}"
             continue

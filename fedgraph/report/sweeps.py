@@ -236,7 +236,8 @@ def _lines(own: Sequence[Point]) -> tuple[charts.Series, ...]:
         ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p[0]))
         named = [at if isinstance(at, str) else f"{at:g}" for at, _, _ in ordered]
         tips = tuple(f"{describe_point(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
-        means, spread = [s.mean for _, s, _ in ordered], [s.deviation or 0.0 for _, s, _ in ordered]
+        means = [s.mean for _, s, _ in ordered]
+        spread = [s.deviation or 0.0 for _, s, _ in ordered]
         at, joined = [at for at, _, _ in ordered], not any(isinstance(at, str) for at, _, _ in ordered)
         lines.append(charts.Series(" — ".join(filter(None, key)), at, means, spread, key[:2], tips, joined))  # type: ignore[arg-type]
     return tuple(lines)

@@ -106,7 +106,8 @@ def read_state(folder: Path) -> State:
     if not (folder / "cells" / store.MARK).is_file():
         raise DataError(f"{folder}: no run was begun here; allowed: the folder of a run (--out), running or ended")
     running = store.is_locked(folder)
-    live, made = _read(folder / FILE, State), _read(folder / "environment.json", Environment)
+    live = _read(folder / FILE, State)
+    made = _read(folder / "environment.json", Environment)
     if live is not None and running:
         return live
     done = len(list((folder / "cells").glob(f"*{store.WHOLE}")))

@@ -128,7 +128,7 @@ def _tried(stage: Stage, cell: Cell, most: float, clock: Callable[[], float]) ->
             raise _Enough(rest)
 
     try:
-        outcome = schedule.timed_outcome(stage.task, cell, replace(stage.context, progress=progress))[0]
+        outcome = schedule.run_scheduled_cell(stage.task, cell, replace(stage.context, progress=progress))
     except _Enough as enough:
         return Tried(clock() - began + EARLY * enough.left, whole=False)
     except FedgraphError as error:  # a cell that fails is a row with its reason when the scenario runs

@@ -178,7 +178,8 @@ def _describe_process(
         began: ``time.time()`` at its start.
         cells: how many the scenario asks for.
     """
-    command, finished = f"{_program()} {shlex.join(sys.argv[1:])}".strip(), time.strftime("%Y-%m-%d %H:%M:%S %z")
+    command = f"{_program()} {shlex.join(sys.argv[1:])}".strip()
+    finished = time.strftime("%Y-%m-%d %H:%M:%S %z")
     return Environment(
         versions={"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
         platform=f"{platform.system()} {platform.machine()}",

@@ -283,7 +283,7 @@ def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcom
     began = time.perf_counter()
     found: Outcome | str
     try:
-        found = timed_outcome(task, cell, context)[0]
+        found = run_scheduled_cell(task, cell, context)
         wrong = [name for name, value in found.metrics.items() if math.isnan(value)]
         if wrong and found.account is not None:
             found = f"{', '.join(wrong)} cannot be computed (not a number)"
@@ -304,8 +304,6 @@ def error_sentence(error: Exception) -> str:
     return " ".join(text.split())[:MOST_CHARACTERS]
 
 
-def timed_outcome(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome, float]:
-    """(outcome, wall seconds) of one cell, run in this process."""
-    began = time.perf_counter()
-    outcome = tasks.task(task.kind).run(task.params, cell, context)
-    return outcome, time.perf_counter() - began
+def run_scheduled_cell(task: TaskSettings, cell: Cell, context: Context) -> Outcome:
+    """What the task finds of one cell, in this process."""
+    return tasks.task(task.kind).run(task.params, cell, context)

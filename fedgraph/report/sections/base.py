@@ -7,7 +7,7 @@ have several sections, and a section several tasks; a task without any keeps its
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
@@ -123,7 +123,7 @@ class Records:
     dataset: str
     settings: Mapping[str, object]
     entries: tuple[Entry, ...]
-    artefacts: tuple[dict[str, np.ndarray], ...] = field(default_factory=tuple)
+    artefacts: tuple[dict[str, np.ndarray], ...] = ()
     among: int = 0
     short: bool = False
 
@@ -155,7 +155,8 @@ def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]
         return []
     # Seeds may share a table: the one that asked for most counts.
     found = {f.file or str(i): f for i, f in sorted(enumerate(every), key=lambda one: one[1].pairs)}
-    pairs, converged = sum(f.pairs for f in found.values()), sum(f.converged for f in found.values())
+    pairs = sum(f.pairs for f in found.values())
+    converged = sum(f.converged for f in found.values())
     share, others = ("all", "") if converged == pairs else (f"{converged:,}", ", the others at the limit of steps")
     solver = _SOLVERS[str(settings.get("solver", "fast"))]
     words = [phrase("solver", "converged", solver=solver, pairs=pairs, share=share, others=others)]
@@ -166,7 +167,8 @@ def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]
     minima = [f.minima for f in facts if f.minima is not None]
     if minima:
         count = sum(m.pairs for m in minima)
-        lower, drop = sum(m.lower * m.pairs for m in minima) / count, sum(m.drop * m.pairs for m in minima) / count
+        lower = sum(m.lower * m.pairs for m in minima) / count
+        drop = sum(m.drop * m.pairs for m in minima) / count
         used = "of that search, as all rows here do" if all(m.careful for m in minima) else "of one, as rows here do"
         most = max(m.descents for m in minima)
         words.append(phrase("solver", "minima", count=count, most=most, lower=100 * lower, drop=100 * drop, used=used))
@@ -184,7 +186,8 @@ def _verified(facts: Sequence[SolverFacts]) -> list[str]:
     centres = [f.barycentres for f in facts if f.barycentres is not None]
     if centres:
         count = sum(b.count for b in centres)
-        ours, theirs = sum(b.ours * b.count for b in centres) / count, sum(b.pot * b.count for b in centres) / count
+        ours = sum(b.ours * b.count for b in centres) / count
+        theirs = sum(b.pot * b.count for b in centres) / count
         said[0] += " " + phrase("solver", "barycentres", count=count, ours=ours, theirs=theirs)
     if unexplained := sum(v.unexplained for v in every):
         said.append(phrase("solver", "unexplained", pairs=unexplained))

@@ -51,7 +51,8 @@ def _alike(rows: Sequence[Row], arrays: Arrays) -> list[str]:
     if edit is None:
         return []
     same = {s: _upper(arrays[GED, s]["distances"]) == 0 for s in _seeds(edit)}
-    count, total = sum(int(m.sum()) for m in same.values()), sum(m.size for m in same.values())
+    count = sum(int(m.sum()) for m in same.values())
+    total = sum(m.size for m in same.values())
     if not count:
         return ["No two of these graphs are isomorphic."]
     means = []

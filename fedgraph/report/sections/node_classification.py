@@ -220,8 +220,10 @@ def _describe_traffic(facts: Sequence[NodeClassificationFacts]) -> list[str]:
     partial = [(s.partial, rounds) for s, rounds in sent if s.partial is not None]
     late = [p for p, _ in partial if p.mean_staleness is not None]
     if late:
-        mean, most_stale = max(p.mean_staleness or 0.0 for p in late), max(p.most_stale or 0 for p in late)
-        updates, buffer = max(p.most_updates or 0 for p in late), late[0].settings.get("buffer", 10)
+        mean = max(p.mean_staleness or 0.0 for p in late)
+        most_stale = max(p.most_stale or 0 for p in late)
+        updates = max(p.most_updates or 0 for p in late)
+        buffer = late[0].settings.get("buffer", 10)
         found.append(phrase(PART, "stale", buffer=buffer, mean=mean, most=most_stale, updates=updates))
     prompt = [(p, rounds) for p, rounds in partial if p.mean_staleness is None]
     if prompt:

@@ -22,7 +22,8 @@ def build(records: Records, notice: str | None) -> Section:
     """Sentences, the table of everybody, one table of clients for each ε, a chart, and the letters."""
     found = choices.read_choices(records)
     facts = records.entries[0].facts
-    seeds, sizes = say_count(len({e.seed for e in records.entries}), "seed"), found.clients.values()
+    seeds = say_count(len({e.seed for e in records.entries}), "seed")
+    sizes = found.clients.values()
     alerts = "" if found.alerts is None else f" ({100 * found.alerts:g} of 100 nodes are looked at)"
     counts = {"clients": len(sizes), "nodes": sum(sizes), "least": min(sizes), "most": max(sizes)}
     sentences = [
@@ -139,7 +140,8 @@ def _who_gains(found: Choices) -> list[str]:
 def _gain(
     found: Choices, epsilon: float, picked: tuple[str, Choice], inside: tuple[str, float, Choice], client: str
 ) -> float | None:
-    joined, base = found.value(picked[0], epsilon, picked[1], client), found.value(*inside, client)
+    joined = found.value(picked[0], epsilon, picked[1], client)
+    base = found.value(*inside, client)
     return None if joined is None or base is None else joined - base
 
 
