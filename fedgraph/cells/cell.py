@@ -93,7 +93,15 @@ class Cell:
 
 
 def require_distinct(what: str, names: Sequence[object]) -> None:
-    """``ValueError`` where two are equal: their cells would share one name, one noise stream and one file."""
+    """Refuse names that appear twice: their cells would share one name, one noise stream and one file.
+
+    Args:
+        what: What the names are, for the error.
+        names: Of the rows of one task.
+
+    Raises:
+        ValueError: Two are equal; the line names them.
+    """
     for index, name in enumerate(names):
         if name in names[:index]:
             raise ValueError(f"{what} {name!r} appears twice; give one of them another value, or its own 'label'")
@@ -133,7 +141,7 @@ class Outcome:
 
 
 class Pairs(Protocol):
-    """Where solved pairs are kept while a run goes on and after it (``store.PairStore``)."""
+    """Where solved pairs are kept while a run goes on and after it; what each method does stands in ``store.PairStore``."""
 
     def reachable(self) -> bool: ...
     def load(self, name: str) -> list[dict[str, np.ndarray]]: ...

@@ -196,4 +196,4 @@ def _against(rows: Sequence[Row]) -> str:
 
 
 def _name(row: Row) -> str:
-    return f"{row.head.method} · {row.head.variant} · {row.head.world.words} · ε = {rounded(row.head.epsilon)}"
+    return f"{row.name} · {row.head.world.words} · ε = {rounded(row.head.epsilon)}"

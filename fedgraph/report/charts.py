@@ -260,7 +260,14 @@ def _paint(ax: Axes, panel: Panel, styles: _Styles) -> None:
 
 
 def _shape(panel: Panel, styles: _Styles, groups: Sequence[Sequence[str]], alike: Sequence[Panel]) -> dict[str, object]:
-    """Where everything of a panel stands on the page. alike: the panels that have the same scale of y."""
+    """Where everything of a panel stands on the page (``shapes.html``).
+
+    Args:
+        panel: The panel.
+        styles: Number of the colour or symbol of each name, for each group of the legend.
+        groups: The names in each group of the legend.
+        alike: The panels that have the same scale of y, this one among them.
+    """
     places, ticks = panel.positions(), panel.ticks()
     names = [textwrap.wrap(text, max(7, int((WIDTH - 60) / len(ticks) / _LETTER))) or [""] for _, text in ticks]
     bottom = _HEIGHT - 22 - LINE * max(map(len, names))

@@ -258,7 +258,7 @@ def table_cell(column: Column, score: Score) -> TableCell:
     """What the page's table shows in a column.
 
     Args:
-        column: Any column; one that the page does not have shows its value as it is.
+        column: One that the page does not have shows its value as it is.
         score: The row.
     """
     if column.page is not None and column.page.show is not None:

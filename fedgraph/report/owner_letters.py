@@ -221,7 +221,14 @@ def _columns(found: Choices, client: str) -> list[Choice]:
 
 
 def _row(found: Choices, client: str, epsilon: float, shown: Choices) -> tuple[str, ...]:
-    """A line of the table. shown: ``found``, or the same cells by another measure; rows are picked by ``found``."""
+    """A line of the table.
+
+    Args:
+        found: What every choice gave every client; rows are picked by it.
+        client: Whose letter it is.
+        epsilon: That was asked for.
+        shown: ``found``, or the same cells by another measure.
+    """
     picked = _picked(found, client, epsilon) or found.best(epsilon, (CURATOR, ALONE))
     cells = []
     for choice in _columns(found, client):

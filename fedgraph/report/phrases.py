@@ -42,7 +42,7 @@ def rounded(value: float | None, digits: int = 3) -> str:
     """A number as tables show it.
 
     Args:
-        value: Any number, or none.
+        value: The number, or none.
         digits: At most so many beyond the point; of numbers below 0.01, so many significant digits.
 
     Returns:

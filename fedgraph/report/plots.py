@@ -42,10 +42,12 @@ class Figure:
 
     @property
     def png(self) -> bytes:
+        """The bytes of a PNG file."""
         return self.picture()[0]
 
     @property
     def svg(self) -> str:
+        """The text of an SVG file."""
         return self.picture()[1]
 
 

@@ -52,6 +52,7 @@ class LibraryEntry:
 
     @property
     def anchor(self) -> str:
+        """The name of its place in the page: lower-case letters, digits and hyphens."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 

@@ -181,7 +181,7 @@ def row_anchor(row: Row) -> str:
     """A row's name in a page and in a command.
 
     Args:
-        row: Any row.
+        row: With or without a score.
 
     Returns:
         Letters, digits, hyphens and underscores: a readable name, and six hexadecimal digits of what names the row.

@@ -162,7 +162,7 @@ def _told(run: SavedRun, row: Row) -> Told:
     left = len(found) - _MOST_KINDS + 1
     return {
         "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": trust_of(row),
-        "name": f"{head.method} · {head.variant} · {head.world.words}",
+        "name": f"{row.name} · {head.world.words}",
         "anchor": row_anchor(row),
         "holds": math.isfinite(row.provable),
         "of_paths": "; ".join(f"{path}: {rounded_up(row.path(path), 4)}" for path in head.paths),
@@ -181,7 +181,15 @@ def _told(run: SavedRun, row: Row) -> Told:
 
 
 def _require_price(run: SavedRun, row: Row) -> None:
-    """``DataError`` in one line where a cell of the row states another ε, of everything or of a path, than its ledger costs."""
+    """Refuse a row that states another price than its ledger.
+
+    Args:
+        run: The run.
+        row: The row, each cell of which is priced anew.
+
+    Raises:
+        DataError: A cell states another ε, of everything or of a path, another protection or δ, or other paths than its ledger.
+    """
     for entry in row.entries:
         name = f"{run.file_of(entry)}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
         try:

@@ -261,11 +261,11 @@ class Pace:
 class Reports:
     """What a running cell said.
 
-    Args:
-        began: when, in seconds.
-        opens: it waits for its worker first.
-        first: time and share of its first report.
-        share: of its last.
+    Attributes:
+        began: When, in seconds.
+        opens: Whether it waits for its worker first.
+        first: Time and share of its first report; None before it.
+        share: Of its last report, 0 … 1.
     """
 
     began: float
@@ -274,6 +274,7 @@ class Reports:
     share: float = 0.0
 
     def add(self, now: float, share: float) -> None:
+        """Note that so much of the cell is done; a share that falls begins anew."""
         if self.first is None or share < self.share:
             self.first = now, share
         self.share = share

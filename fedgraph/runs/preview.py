@@ -8,9 +8,9 @@ only, until ``SECONDS`` of work are done; a budget that was not reached is marke
 import itertools
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from fedgraph.cells.cell import Cell
 from fedgraph.methods.base import Plan
@@ -131,9 +131,10 @@ def _releases(made: Plan) -> list[str]:
     """``model 60 × Gaussian noise`` for each path of the first client that sends anything."""
     sending = [r.client for r in made.schedule.releases if r.client is not None]  # client 0 may never send anything
     first = min(sending, default=0)
-    found: dict[str, list[Any]] = {}
+    words: dict[str, str] = {}
+    counts = Counter[str]()
     for release in made.schedule.releases:
         if release.client in (None, first):
-            words = re.split(r" of |,|;|:| over | for ", release.mechanism.words)[0]
-            found.setdefault(release.path, [0, words])[0] += release.count
-    return [f"{path} {count} × {words}" for path, (count, words) in found.items()]
+            words.setdefault(release.path, re.split(r" of |,|;|:| over | for ", release.mechanism.words)[0])
+            counts[release.path] += release.count
+    return [f"{path} {counts[path]} × {said}" for path, said in words.items()]

@@ -81,7 +81,11 @@ class Found:
 
 
 class _Enough(Exception):
-    """Raised inside a cell that has shown how long it takes. left: seconds that its other rounds would need."""
+    """Raised inside a cell that has shown how long it takes.
+
+    Attributes:
+        left: Seconds that its other rounds would need.
+    """
 
     def __init__(self, left: float) -> None:
         super().__init__(left)

@@ -73,9 +73,14 @@ class Done:
 class Order:
     """What a curator needs to know of a cell, but for the data.
 
-    Args:
-        group: names what it keeps from one cell to the next.
-        whole: nothing of it is computed elsewhere.
+    Attributes:
+        group: Names what the curator keeps from one cell to the next.
+        task: The settings of the task.
+        root: The root seed.
+        seeds: How many repetitions there are.
+        cell: Which cell.
+        whole: Whether nothing of it is computed elsewhere.
+        pairs: Where solved pairs are kept; None keeps none.
     """
 
     group: Hashable
@@ -89,11 +94,11 @@ class Order:
 
 @dataclass(eq=False)
 class _Contexts:
-    """At a curator: one for each lane, on small data, or one alone; made again wherever it is missing.
+    """At a curator: one context for each lane, on small data, or one alone; made again wherever it is missing.
 
-    Args:
+    Attributes:
         idle: (group, context) that no cell uses now, the oldest first.
-        at_work: how many cells use one.
+        at_work: How many cells use one.
     """
 
     idle: list[tuple[Hashable, Context]] = field(default_factory=list)
@@ -180,7 +185,17 @@ def computed_cells(
 def _in_driver(
     cells: Sequence[tuple[Stage, Cell]], is_up: Callable[[], bool], console: Console, taken: set[Cell]
 ) -> Iterator[Done | None]:
-    """``cells`` one after another in a thread, until ``is_up``; None while one is at work. taken: receives those begun."""
+    """Compute cells one after another in a thread, until the engine is up.
+
+    Args:
+        cells: In order.
+        is_up: Whether nobody would have to wait for the engine.
+        console: Is told what runs.
+        taken: Receives the cells that were begun.
+
+    Yields:
+        None while a cell is at work.
+    """
     run = next(_orders)
     for stage, cell in itertools.takewhile(lambda one: not is_up(), cells):
         taken.add(cell)
@@ -279,7 +294,19 @@ def compute(
 
 
 def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome | str, float]:
-    """A cell that fails must not end the others: its error becomes a sentence. A machine that fails (``OSError``) ends all."""
+    """One cell in this process. A cell that fails must not end the others, so its error becomes a sentence.
+
+    Args:
+        task: The settings of the task.
+        cell: Which one.
+        context: What it may use.
+
+    Returns:
+        (outcome or why it failed, wall seconds; 0 where they must not be known).
+
+    Raises:
+        OSError: The machine fails, which ends all cells.
+    """
     began = time.perf_counter()
     found: Outcome | str
     try:

@@ -248,4 +248,4 @@ def _risk_figure(records: Records, risks: Sequence[tuple[Row, NodesAtRisk]], not
 
 
 def _name(row: Row) -> str:
-    return f"{row.head.method} · {row.head.variant} · ε = {rounded(row.head.epsilon)}"
+    return f"{row.name} · ε = {rounded(row.head.epsilon)}"
