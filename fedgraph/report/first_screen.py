@@ -205,11 +205,11 @@ def explain_prices(cards: Sequence[Card]) -> str:
     Returns:
         For each ε below 12 also e^ε, rounded up: how many times more likely a guess may become.
     """
-    budgets = dict.fromkeys(e for card in cards for e, _ in card.prices if e != "∞")
-    odds = [math.exp(float(e)) for e in budgets if float(e) < 12]
+    budgets = dict.fromkeys(e for card in cards for e, _ in card.prices if e != "∞" and float(e) < 12)
+    odds = [math.exp(float(e)) for e in budgets]
     grown = ", ".join(
         f"{math.ceil(10 * o) / 10:.1f} times at ε = {e}" if o < 10 else f"{math.ceil(o):,} at {e}"
-        for o, e in zip(odds, budgets, strict=False)
+        for o, e in zip(odds, budgets, strict=True)
     )
     bound = f" What is published makes a guess about one of them more likely by at most (but for δ): {grown}." if grown else ""
     return phrase("page", "prices") + bound

@@ -1,6 +1,6 @@
 """The scores and guarantees of a configuration as plain values, which the answer, the tables and the charts read.
 
-``scored`` turns rows (cells averaged over seeds) into ``Score``s. Nothing here reads a file or knows a page.
+``score_rows`` turns rows (cells averaged over seeds) into ``Score``s. Nothing here reads a file or knows a page.
 """
 
 import hashlib
