@@ -11,7 +11,7 @@ from fedgraph.cells.environment import Environment
 from fedgraph.cells.store import FailedCell, write_atomically
 from fedgraph.report import page, result_files
 from fedgraph.report.columns import numbers_of_cells
-from fedgraph.report.phrases import phrase
+from fedgraph.report.phrases import phrase, say_count
 from fedgraph.report.report_rows import group_rows
 from fedgraph.report.saved_run import SHORT_RUN, UNFINISHED
 from fedgraph.report.sections.base import Records
@@ -137,7 +137,7 @@ def count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
     counts = runtime.get("federation")
     names = list(names) if isinstance(names, Mapping) else []
     kinds = {kind: sum(name.rpartition("/")[2].startswith(kind) for name in names) for kind in ("client", "server", "curator")}
-    actors = ", ".join(f"{many} {kind}{'s' if many > 1 else ''}" for kind, many in kinds.items() if many)
+    actors = ", ".join(say_count(many, kind) for kind, many in kinds.items() if many)
     if where:
         found["Federations"] = str(where) + (f"; actors: {actors}" if actors else "")
     clients = max(1, kinds["client"])
@@ -171,7 +171,7 @@ def _summary(out: Path, content: page.Content, notes: Sequence[str], screen: Scr
         screen.print(sentence)
     left = len(content.opening[_MOST_SENTENCES:]), len(notes[MOST_NOTES:])
     kinds = zip(left, ("sentence", "note"), strict=True)
-    more = "".join(f", {many} more {what}{'s' if many > 1 else ''}" for many, what in kinds if many)
+    more = "".join(f", {say_count(many, f'more {what}')}" for many, what in kinds if many)
     screen.print(f"every table{more}: fedgraph show --all {out}\nreport: {out / 'report.html'}")
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import attacks, chance, questions
-from fedgraph.report.phrases import begin, rounded, rounded_up
+from fedgraph.report.phrases import begin, phrase_first, rounded, rounded_up
 from fedgraph.report.report_rows import Row
 from fedgraph.report.scores import METRICS, Best, Score, ceiling, format_mean, score_by_second_metric, score_rows
 from fedgraph.report.sections import named_attacks
@@ -234,8 +234,7 @@ def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
     text += _majority([b.score for b in found if b.score is not None])
     ties = sorted({questions.short_name(s, here) for b in found for s in b.ties if s.name not in picked})
     if ties:
-        shown = ", ".join(ties[:3]) + (f" and {len(ties) - 3} more" if len(ties) > 3 else "")
-        text += f" Within two standard errors of the best: {shown}."
+        text += f" Within two standard errors of the best: {phrase_first(ties, 3)}."
     return text
 
 

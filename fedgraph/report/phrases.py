@@ -1,7 +1,7 @@
 """The texts of a report, which stand in ``templates/phrases.yaml``, and how numbers are written in them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
@@ -71,6 +71,21 @@ def rounded_up(value: float | None, digits: int = 2) -> str:
 def say_count(count: int, what: str) -> str:
     """``1 seed``, ``2 seeds``."""
     return f"{count} {what}{'s' if count > 1 else ''}"
+
+
+def phrase_first(texts: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first of several texts, and how many more there are.
+
+    Args:
+        texts: In order.
+        most: So many are named.
+        between: Stands between two of them.
+
+    >>> phrase_first(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return between.join(texts[:most]) + more
 
 
 def averaged_over(count: int, what: str = "seed", error: str = "deviation") -> str:

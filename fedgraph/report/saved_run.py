@@ -14,6 +14,7 @@ from fedgraph.cells.entry import Entry, from_json, portable, read_file
 from fedgraph.cells.environment import Environment
 from fedgraph.cells.facts import ParticipationFacts
 from fedgraph.errors import DataError
+from fedgraph.report.phrases import phrase_first
 from fedgraph.report.report_rows import Row, group_rows
 from fedgraph.report.result_files import NAMING, identity_in, identity_of
 from fedgraph.report.scores import Score, row_anchor, score_rows
@@ -79,10 +80,9 @@ class SavedRun:
         near = near or [s.anchor for s in self.scores if name in s.name]
         if len(near) == 1:
             return anchors[near[0]]
-        shown = ", ".join((near or list(anchors))[:6])
-        more = f" and {len(near or anchors) - 6} more" if len(near or anchors) > 6 else ""
+        allowed = phrase_first(near or list(anchors), 6)
         many = f"{len(near)} rows" if near else "no row"
-        raise DataError(f"{self.folder}: {many} with a name like {name!r}; allowed: {shown}{more}")
+        raise DataError(f"{self.folder}: {many} with a name like {name!r}; allowed: {allowed}")
 
 
 def load_run(folder: Path) -> SavedRun:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from fedgraph.cells.cell import Cell
 from fedgraph.methods.base import Plan
-from fedgraph.report.phrases import rounded, rounded_up
+from fedgraph.report.phrases import phrase_first, rounded, rounded_up
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import Stage
 from fedgraph.worlds.world import World
@@ -93,8 +93,7 @@ def show_preview(stages: Sequence[Stage], seeds: int, plan: _Planner, console: C
 def _otherwise(first: Sequence[tuple[str, ...]], lines: Sequence[tuple[str, ...]]) -> str:
     """Which rows have another provable ε on another data set, as far as both are planned."""
     found = [f"{b[0]}, {b[1]}: {b[3]}" for a, b in zip(first, lines, strict=True) if a[3] != b[3] and "?" not in a[3] + b[3]]
-    more = f" and {len(found) - 2} more" if len(found) > 2 else ""
-    return f", of which another ε is provable for {'; '.join(found[:2])}{more}" if found else ""
+    return f", of which another ε is provable for {phrase_first(found, 2, '; ')}" if found else ""
 
 
 def _rows(stage: Stage) -> list[Row]:

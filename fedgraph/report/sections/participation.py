@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import charts, choices, owner_letters
 from fedgraph.report.choices import ALONE, CURATOR, METRICS, Choice, Choices, Own, join, out_of
-from fedgraph.report.phrases import phrase, rounded, rounded_up, say_count
+from fedgraph.report.phrases import phrase, phrase_first, rounded, rounded_up, say_count
 from fedgraph.report.plots import Figure
 from fedgraph.report.sections.base import Records, Section, Table, tabulate
 from fedgraph.worlds.world import Kind
@@ -104,8 +104,7 @@ def _majority(found: Choices) -> list[str]:
     ]
     if not near:
         return [said]
-    more = f" and {len(near) - MOST_NAMED} more" if len(near) > MOST_NAMED else ""
-    return [f"{said} These rows reach no more, and may have learnt nothing else: {'; '.join(near[:MOST_NAMED])}{more}."]
+    return [f"{said} These rows reach no more, and may have learnt nothing else: {phrase_first(near, MOST_NAMED, '; ')}."]
 
 
 def _named(clients: Sequence[str], gains: dict[str, float]) -> str:
