@@ -216,6 +216,8 @@ def read_file(file: Path) -> dict[str, object]:
 
     Raises:
         OSError: The file is not there or not compressed by gzip.
+        EOFError: It ends too early.
+        zlib.error: Its bytes are damaged.
         ValueError: It holds no JSON object.
     """
     content = json.loads(gzip.decompress(file.read_bytes()))
