@@ -26,10 +26,19 @@ Kind = tuple[str, str, str, str, World]
 
 @dataclass(frozen=True)
 class Cell:
-    """task: the task's label. world: who trains together, and who is trusted. epsilon: the target (∞ allowed).
+    """What names one cell of a run.
 
-    entry: where in its task's list the cell's row stands: of ``methods``, of the claims. It names no stream and no file. None:
-    a row that no entry asked for, such as ``graph size``.
+    Attributes:
+        task: The task's label in the scenario.
+        dataset: The label of the data set, or ``no data``.
+        method: The method, or the name of a row that the task adds itself.
+        variant: The label that the scenario gives the row, or ``default``.
+        world: Who trains together, and who is trusted.
+        epsilon: The target ε; ∞ asks for no privacy.
+        calibrated_by: For which reading of ε the noise is chosen: ``provable``, ``published``, or ``none`` at ε = ∞.
+        seed: The number of the repetition, from 0.
+        entry: Where the cell's row stands in its task's list: of ``methods``, or of the claims. It names no stream and no file.
+            None: a row that no entry asked for, such as ``graph size``.
     """
 
     task: str
@@ -70,14 +79,29 @@ class Cell:
         return f"{name}, {self.world.words}, ε = {target}, seed {self.seed}"
 
     def among(self, entries: Sequence[Spec]) -> Spec:
-        """Its own of its task's entries. ``ValueError`` for a row that no entry asked for."""
+        """The cell's own entry of those that its task lists.
+
+        Args:
+            entries: The task's list, in the order of the scenario.
+
+        Raises:
+            ValueError: No entry asked for this row.
+        """
         if self.entry is None:
             raise ValueError(f"no entry of the task asked for the cell {self.key}")
         return entries[self.entry]
 
 
 def require_distinct(what: str, names: Sequence[object]) -> None:
-    """``ValueError`` where two are equal: their cells would share one name, one noise stream and one file."""
+    """Refuse names that appear twice: their cells would share one name, one noise stream and one file.
+
+    Args:
+        what: What the names are, for the error.
+        names: Of the rows of one task.
+
+    Raises:
+        ValueError: Two are equal; the line names them.
+    """
     for index, name in enumerate(names):
         if name in names[:index]:
             raise ValueError(f"{what} {name!r} appears twice; give one of them another value, or its own 'label'")
@@ -85,11 +109,21 @@ def require_distinct(what: str, names: Sequence[object]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a task returns of a cell. metrics: name → value. facts: the record of its task.
+    """What a task returns of a cell.
 
-    account, releases: the cell's part of the ledger; account None where nothing is released or learnt.
-    published, provable, paths: the price of the whole cell, and of each path alone. measured: what an attack on
-    the cell proves at least. artefacts: named arrays for plots (small). timed: whether how long it took may be known.
+    Attributes:
+        metrics: Name → value.
+        facts: The record of the cell's task.
+        account: What the cell promises, for the ledger; None where nothing is released or learnt.
+        releases: The cell's lines of the ledger.
+        epsilon_published: What the paper's own formula says of the noise; None where it says nothing.
+        epsilon_provable: The proven price of the whole cell, 0 … ∞.
+        theorem: By which theorem.
+        paths: Path of releases → the proven ε of that path alone.
+        notes: Sentences that the plan says of its numbers.
+        artefacts: Small named arrays, for figures.
+        epsilon_measured: What an attack on the cell proves at least; None where it was not attacked.
+        timed: Whether it may be known how long the cell took.
     """
 
     metrics: dict[str, float]
@@ -107,7 +141,7 @@ class Outcome:
 
 
 class Pairs(Protocol):
-    """Where solved pairs are kept while a run goes on and after it (``store.PairStore``)."""
+    """Where solved pairs are kept while a run goes on and after it; what each method does stands in ``store.PairStore``."""
 
     def reachable(self) -> bool: ...
     def load(self, name: str) -> list[dict[str, np.ndarray]]: ...
@@ -123,7 +157,20 @@ def _no_prefixes() -> Prefixes:
 
 @dataclass(eq=False)
 class Context:
-    """What a task may use. cache: kept for the life of the process (splits, shared partitions). pairs: None keeps none."""
+    """What a task may use while it computes cells.
+
+    Attributes:
+        label: The task's label.
+        dataset: The label of the data set.
+        data: The graph or collection; None for a task that reads none.
+        root: The root seed of all random streams.
+        seeds: How many repetitions the scenario asks for.
+        runtime: Where the rounds run.
+        prefixes: First parts of trainings that several cells have in common.
+        cache: Kept for the life of the process: splits, shared partitions.
+        progress: Called with (stage, done, total).
+        pairs: Where solved pairs are kept; None keeps none.
+    """
 
     label: str
     dataset: str
@@ -141,7 +188,12 @@ class Context:
         self.progress("rounds", done, total)
 
     def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """``make()``, once per key; a key always names the same thing, and so the same type."""
+        """The value that is kept under a key; it is made when it is first asked for.
+
+        Args:
+            key: Names one thing only, and so a value of one type.
+            make: Makes it.
+        """
         if key not in self.cache:
             self.cache[key] = make()
         return cast(Made, self.cache[key])

@@ -27,7 +27,17 @@ F = TypeVar("F", bound=Facts)
 
 
 class RowKey(NamedTuple):
-    """What the cells of one row have in common: all that names them but the seed."""
+    """What the cells of one row have in common: all that names them but the seed.
+
+    Attributes:
+        task: The task's label.
+        dataset: The label of the data set.
+        method: The method.
+        variant: The label of the row.
+        world: Who trains together, and who is trusted.
+        epsilon: The target ε.
+        calibrated_by: For which reading of ε the noise was chosen.
+    """
 
     task: str
     dataset: str
@@ -47,9 +57,27 @@ class RowKey(NamedTuple):
 class Entry:
     """What is kept of a finished cell, beside its artefacts.
 
-    task … seed: of its ``Cell``; epsilon is the target. metrics: name → value. facts: what its task says of it. protection,
-    delta: None where nothing is released or learnt. epsilon_published, epsilon_provable, epsilon_measured, theorem, paths,
-    notes: of its ``Outcome``. seconds: that it took. ledger: its ledger lines, as text.
+    Attributes:
+        task: As in ``Cell``, and so are the next seven.
+        dataset: The label of the data set.
+        method: The method.
+        variant: The label of the row.
+        world: Who trains together, and who is trusted.
+        calibrated_by: For which reading of ε the noise was chosen.
+        epsilon: The target ε, not what was reached.
+        seed: The number of the repetition.
+        metrics: Name → value.
+        facts: What the cell's task says of it.
+        protection: Who is protected from whom; None where nothing is released or learnt.
+        delta: The δ of every ε here, 0 … 1; None where there is no protection.
+        epsilon_published: What the paper's formula says; None where it says nothing.
+        epsilon_provable: The proven ε of everything that is released.
+        epsilon_measured: What an attack proves at least; None where there was none.
+        theorem: What ``epsilon_provable`` rests on.
+        paths: Path of releases → its proven ε alone.
+        notes: Sentences that the plan says of its numbers.
+        seconds: Wall time of the cell; 0 where it must not be known.
+        ledger: The cell's lines of the ledger, each a JSON object as text.
     """
 
     task: str
@@ -101,14 +129,30 @@ class Entry:
         return f"not private: ε = ∞ ({', '.join(clear) or 'all'})"
 
     def facts_as(self, record: type[F]) -> F:
-        """The facts as the record of a known task. ``TypeError`` for a cell of another task."""
+        """The facts as the record of a known task.
+
+        Args:
+            record: The class of the record.
+
+        Raises:
+            TypeError: The cell is of another task.
+        """
         if not isinstance(self.facts, record):
             raise TypeError(f"the facts of a cell of {self.task} are {type(self.facts).__name__}, not {record.__name__}")
         return self.facts
 
 
 def entry_of(cell: Cell, outcome: Outcome, seconds: float) -> Entry:
-    """The record of a finished cell."""
+    """The record of a finished cell.
+
+    Args:
+        cell: What names it.
+        outcome: What its task returned.
+        seconds: Wall time that it took.
+
+    Returns:
+        The record. Account and releases carry the cell's name in the words that users write.
+    """
     account = None if outcome.account is None else replace(outcome.account, cell=cell.name)
     releases = [replace(line, cell=cell.name) for line in outcome.releases]
     kept = {f.name: vars(outcome)[f.name] for f in fields(Entry) if f.name in vars(outcome)}
@@ -138,10 +182,13 @@ def to_json(entry: Entry) -> dict[str, object]:
 
 
 def from_json(stored: Mapping[str, object]) -> Entry:
-    """Inverse of ``to_json``.
+    """The record that ``to_json`` wrote.
+
+    Args:
+        stored: The object in a cell's file, without its checksum.
 
     Raises:
-        ValueError: for a field that is missing or of another type, or an accuracy that is no share.
+        ValueError: A field is missing or of another type, or an accuracy is no share.
     """
     lines, facts, protection = (stored.get(name) for name in ("ledger", "facts", "protection"))
     world = stored.get("world")
@@ -162,7 +209,17 @@ def from_json(stored: Mapping[str, object]) -> Entry:
 
 
 def read_file(file: Path) -> dict[str, object]:
-    """The JSON object in a cell's file. ``ValueError`` for anything else."""
+    """The JSON object in a cell's file.
+
+    Args:
+        file: Compressed by gzip.
+
+    Raises:
+        OSError: The file is not there or not compressed by gzip.
+        EOFError: It ends too early.
+        zlib.error: Its bytes are damaged.
+        ValueError: It holds no JSON object.
+    """
     content = json.loads(gzip.decompress(file.read_bytes()))
     if not isinstance(content, dict):
         raise ValueError("no JSON object")
@@ -170,7 +227,14 @@ def read_file(file: Path) -> dict[str, object]:
 
 
 def portable(value: object) -> object:
-    """JSON without non-standard numbers: ∞ and NaN become strings; numpy scalars and worlds become plain."""
+    """A value as JSON without numbers that are not standard.
+
+    Args:
+        value: Nested mappings and sequences of plain values, numpy scalars and worlds.
+
+    Returns:
+        The same as dictionaries, lists and plain values; ∞ is ``"inf"``, −∞ ``"-inf"`` and NaN ``"nan"``.
+    """
     if isinstance(value, Mapping):
         return {str(k): portable(v) for k, v in value.items()}
     if isinstance(value, World):

@@ -8,7 +8,15 @@ from fedgraph.types import Graph, GraphCollection
 
 @dataclass(frozen=True)
 class Making:
-    """Which version and command made a run, when it ended, and how many seconds the command took."""
+    """Which version and command made a run.
+
+    Attributes:
+        version: Of the package.
+        commit: Of the source, ``-dirty`` where it was changed since; empty outside a git checkout.
+        command: As it was typed.
+        finished: Local date and time of the end, with its offset from UTC.
+        seconds: Wall time of the command; None where it must not be known.
+    """
 
     version: str = ""
     commit: str = ""
@@ -19,7 +27,13 @@ class Making:
 
 @dataclass(frozen=True)
 class DataSource:
-    """name: of the data set. source: where it came from. sha256: checksums of its files."""
+    """Where one data set came from.
+
+    Attributes:
+        name: Of the data set.
+        source: ``real``, ``synthetic``, ``embedded`` or ``own`` (``types.Provenance``).
+        sha256: File → its checksum.
+    """
 
     name: str
     source: str
@@ -28,10 +42,19 @@ class DataSource:
 
 @dataclass(frozen=True)
 class Environment:
-    """versions: package → version. runtime: as the engine describes itself. seed: the root seed, or ``secret``.
+    """All that is needed to repeat a run.
 
-    cells: how many the scenario asks for. quick: whether it was shrunk. notice: what every output says where data were
-    generated.
+    Attributes:
+        versions: Package → version.
+        platform: Operating system and processor.
+        devices: Names of the GPUs, or ``cpu``.
+        runtime: As the engine describes itself.
+        seed: The root seed, or ``secret``.
+        data: One for each data set.
+        made: Version, command and time.
+        cells: How many the scenario asks for.
+        quick: Whether the scenario was shrunk by ``--quick``.
+        notice: What every output says where data were generated; None where all are real.
     """
 
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +70,14 @@ class Environment:
 
 
 def notice_of(graphs: Sequence[Graph | GraphCollection]) -> str | None:
-    """The sentence that must open every output when data was generated, asked for or in place of real files."""
+    """The sentence that must open every output where data were generated, as asked or in the place of real files.
+
+    Args:
+        graphs: Every data set of the run.
+
+    Returns:
+        The sentence; None where no data set is synthetic.
+    """
     made = [g.name for g in graphs if g.provenance.source == "synthetic"]
     asked, missing = (", ".join(n for n in made if n.startswith("synthetic/") is own) for own in (True, False))
     stand_in = f"{missing} was not available; a generated stand-in was used. No number here is about the real graph."

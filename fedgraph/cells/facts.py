@@ -16,13 +16,28 @@ Counts = tuple[tuple[int, int, int], ...]  # coins, guesses, right guesses: the 
 
 
 def pack_right(right: np.ndarray) -> str:
-    """One bit for each tested node, or two bytes for how right it is, as text. right: bool [n], or float [n] in 0 … 1."""
+    """Which of the tested were answered rightly, as short text.
+
+    Args:
+        right: bool [n]: one bit each. float [n] in 0 … 1, how right each is: two bytes each, exact to 1 / 65535.
+
+    Returns:
+        Base64.
+    """
     told = np.packbits(right) if right.dtype == bool else np.round(65535 * right).astype("<u2")
     return base64.b64encode(told.tobytes()).decode()
 
 
 def unpack_right(packed: str, tested: int) -> np.ndarray:
-    """What ``pack_right`` packed; bool [tested], or float [tested]."""
+    """What ``pack_right`` packed.
+
+    Args:
+        packed: Its text.
+        tested: The length of the array.
+
+    Returns:
+        bool [tested], or float [tested] in 0 … 1.
+    """
     told = np.frombuffer(base64.b64decode(packed), np.uint8)
     return told.view("<u2") / 65535 if told.size == 2 * tested else np.unpackbits(told, count=tested).astype(bool)
 
@@ -31,8 +46,11 @@ def unpack_right(packed: str, tested: int) -> np.ndarray:
 class CanaryAttack:
     """Guesses about canaries in one cell.
 
-    counts: one per number of guesses. what: what was compared, in words. estimator: which bound of ``audit.curve`` reads
-    them, chosen before any score was seen. path: the attacked path of releases; None: everything that was released.
+    Attributes:
+        counts: One for each number of guesses that was tried.
+        what: What was compared, in words.
+        estimator: Which bound of ``audit.curve`` reads the counts; it was chosen before any score was seen.
+        path: The attacked path of releases; None: everything that was released.
     """
 
     counts: Counts
@@ -45,11 +63,26 @@ class CanaryAttack:
 class NamedAttack:
     """What one attack by name found on one cell.
 
-    attack: its name. reference, needs, viewer: who described it, what it must know, and who can do it. what: what is told
-    from what. auc … negatives: as in ``audit.operating_points``. relation: of the two versions; None where truth is no coin.
-    epsilon: the lower bound on ε; None where no theorem gives one. comparable: whether it can be held against the row's
-    provable ε; else ``why`` not. limit: the largest expected advantage that the provable ε allows. answers: who sees the
-    answers. more: the attack's own numbers.
+    Attributes:
+        attack: Its name.
+        reference: Who described it.
+        needs: What the attacker must know.
+        viewer: Who can do it.
+        what: What is told from what.
+        auc: Area under the ROC curve, 0 … 1.
+        advantage: The largest difference of true and false positive rate.
+        tpr: The true positive rate at each of ``audit.operating_points.LOW_OPERATING_RATES``.
+        positives: Of how many the truth was yes.
+        negatives: Of how many it was no.
+        relation: Of the two versions that are told apart; None where the truth is no coin.
+        epsilon: The lower bound on ε; None where no theorem gives one.
+        comparable: Whether ``epsilon`` can be held against the provable ε of the row.
+        why: Why not, where it cannot.
+        estimator: Which bound of ``audit.curve`` reads the counts.
+        counts: One for each number of guesses.
+        limit: The largest expected advantage that the provable ε allows; None where it is not known.
+        answers: Who sees the answers.
+        more: The attack's own numbers, by name.
     """
 
     attack: str
@@ -75,10 +108,22 @@ class NamedAttack:
 
 @dataclass(frozen=True)
 class NodesAtRisk:
-    """How often an attack was right about each node, over ``runs`` runs (``attacks.base.named``).
+    """How often an attack was right about each node, over several runs (``attacks.base.named``).
 
-    histogram, luck: number of nodes for each number of runs in which the attack was right; luck with coins drawn anew. by_…:
-    groups of nodes as (least, largest, how many, mean share). rank_…: Spearman's correlation with the risk.
+    Attributes:
+        runs: How many.
+        nodes: How many were attacked.
+        histogram: [runs + 1]: how many nodes there are for each number of runs in which the attack was right.
+        luck: The same with coins drawn anew.
+        mean: The mean share of runs in which it was right.
+        always_found: The share of nodes about which it was right whenever it said anything.
+        always_by_luck: The same with coins drawn anew.
+        by_degree: Groups of nodes as (least, largest, how many, mean share), by their degree.
+        by_rarity: The same by how rare their label is.
+        by_unlike: The same by the share of neighbours with another label.
+        rank_degree: Spearman's correlation of the risk with the degree.
+        rank_rarity: The same with the rarity.
+        rank_unlike: The same with the share of unlike neighbours.
     """
 
     runs: int
@@ -98,7 +143,13 @@ class NodesAtRisk:
 
 @dataclass(frozen=True)
 class NamedAttacks:
-    """All attacks by name on one cell. refused: attack → why it says nothing here. risk: where a game of nodes was played."""
+    """All attacks by name on one cell.
+
+    Attributes:
+        found: What each of them found.
+        refused: Attack → why it says nothing here.
+        risk: Where a game of nodes was played; None elsewhere.
+    """
 
     found: tuple[NamedAttack, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -109,8 +160,14 @@ class NamedAttacks:
 class PartialRounds:
     """Who answered where not every client answers in every round.
 
-    settings: the scenario's ``federation``, without its defaults. asked, answered: requests over all rounds. aborted: rounds
-    with too few answers. mean_staleness, most_stale, most_updates: of a server that steps whenever enough updates are there.
+    Attributes:
+        settings: The scenario's ``federation``, without its defaults.
+        asked: Requests over all rounds.
+        answered: Answers over all rounds.
+        aborted: Rounds with too few answers.
+        mean_staleness: Of a server that steps whenever enough updates are there; None elsewhere, as the next two.
+        most_stale: The largest number of steps by which an update came late.
+        most_updates: The most updates of one client.
     """
 
     settings: Mapping[str, str | int | float | bool | None]
@@ -124,9 +181,14 @@ class PartialRounds:
 
 @dataclass(frozen=True)
 class SentBytes:
-    """What travelled: bytes to and from one client in one round (the largest).
+    """What travelled between one client and the server.
 
-    seconds: of all rounds, on each stated link. links: what each link is, in words. partial: None where everybody answers.
+    Attributes:
+        down: Bytes to one client in one round, the largest.
+        up: Bytes from one client in one round, the largest.
+        seconds: Link → seconds of all rounds on it.
+        links: Link → what it is, in words.
+        partial: Who answered; None where everybody answers.
     """
 
     down: int
@@ -138,11 +200,18 @@ class SentBytes:
 
 @dataclass(frozen=True)
 class ClientResult:
-    """What one client, or everybody (``all``), reaches by one way of taking part.
+    """What one client, or everybody, reaches by one way of taking part.
 
-    nodes: that it holds. tested: of whose answer is known. sought: of these, how many are of the class that is looked for.
-    metrics: empty where nothing was tested. epsilon: of its dearest unit. toward: from whom that ε protects. right: which of
-    the tested were answered rightly (``pack_right``).
+    Attributes:
+        participation: The way of taking part.
+        client: Its name, or ``all``.
+        nodes: How many it holds.
+        tested: Of how many nodes the answer was checked.
+        metrics: Name → value; empty where nothing was tested.
+        epsilon: Of the dearest unit of this client.
+        toward: From whom that ε protects.
+        sought: How many of the tested are of the class that is looked for.
+        right: Which of the tested were answered rightly (``pack_right``).
     """
 
     participation: str
@@ -160,13 +229,25 @@ class ClientResult:
 class Facts:
     """What any task may say of a cell.
 
-    one: what one node of the data is (``types.Names``). clients: how many hold the data. train_nodes: how many people
-    trained, 0 where nobody is counted. partition: how the data were dealt. cut_edges: edges between clients;
-    cut_edges_shared: whether both ends know one. public: what is public, None where that is no question. protocol, split: of
-    the nodes. broken_promise: what the data break of an assumption. tested: of how many nodes or graphs the answer was checked.
-    least_class: how many the smallest class has. right: which of the tested were answered rightly (``pack_right``). attack,
-    named: of attacks on this cell. results: one for each way of taking part and client, where owners are compared. kind: names
-    the record in a file.
+    Attributes:
+        kind: Names the record in a file.
+        one: What one node of the data is (``types.Names``).
+        clients: How many hold the data; None where that is no question.
+        train_nodes: How many people trained; 0 where nobody is counted.
+        partition: How the data were dealt.
+        cut_edges: Edges between clients.
+        cut_edges_shared: Whether both ends know such an edge.
+        rounds: Of the federation.
+        public: What is public; None where that is no question.
+        protocol: How test nodes are asked.
+        split: How the nodes were split.
+        broken_promise: What the data break of an assumption; None where they keep all.
+        tested: Of how many nodes or graphs the answer was checked.
+        least_class: How many the smallest class has.
+        right: Which of the tested were answered rightly (``pack_right``).
+        attack: Guesses about canaries.
+        named: Attacks by name.
+        results: One for each way of taking part and client, where owners are compared.
     """
 
     kind: str = "plain"
@@ -191,8 +272,15 @@ class Facts:
 
 @dataclass(frozen=True)
 class Choice:
-    """Settings that were chosen privately. settings: the best trial's. score: its noisy share of right answers among ``judges``
-    people. epsilon: of one training and its score. combinations, among: how many were possible, and the mean number of trials.
+    """Settings that were chosen privately.
+
+    Attributes:
+        settings: Of the best trial.
+        score: Its noisy share of right answers.
+        judges: Among how many people.
+        epsilon: Of one training and its score.
+        combinations: How many were possible.
+        among: The mean number of trials.
     """
 
     settings: Mapping[str, bool | int | float | str]
@@ -210,7 +298,13 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeClassificationFacts(Facts):
-    """curve: (round, test accuracy) of the kept rounds. choice: of settings, where the row chooses them."""
+    """Of nodes that are classified.
+
+    Attributes:
+        curve: (round, test accuracy) of the rounds that were kept.
+        sent: What travelled; None where nothing did.
+        choice: Of settings, where the row chooses them.
+    """
 
     kind: str = "node_classification"
     curve: tuple[tuple[int, float], ...] = ()
@@ -220,7 +314,11 @@ class NodeClassificationFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class LinkPredictionFacts(Facts):
-    """tested: hidden edges that were asked for. negatives: pairs without an edge that were asked beside them."""
+    """Of links that are foreseen; ``tested`` counts hidden edges.
+
+    Attributes:
+        negatives: Pairs without an edge that were asked beside them.
+    """
 
     kind: str = "link_prediction"
     negatives: int = 0
@@ -235,9 +333,24 @@ class ParticipationFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class GraphClassificationFacts(Facts):
-    """graphs, mean_nodes, smallest: of the collection. majority: share of its larger class. folds: training, validation and
-    test graphs. classifier: where votes replace the support vector machine. model, label, pooling, encoder, rule: of the row.
-    graph_epsilon: least, median and largest ε of a graph's release; bayes_…: the best accuracy that it allows any classifier.
+    """Of graphs that are classified.
+
+    Attributes:
+        graphs: How many the collection has.
+        mean_nodes: Of a graph.
+        smallest: Nodes of the smallest graph.
+        majority: Share of the larger class.
+        folds: Training, validation and test graphs.
+        classifier: ``SVM``, or what votes in its place.
+        model: Of the row.
+        label: What the row calls its model.
+        pooling: Of the row.
+        encoder: Of the row.
+        rule: How ε follows from a graph, such as ``1/n``.
+        graph_epsilon: Least, median and largest ε of a graph's release.
+        bayes_balanced: The best accuracy that the release allows any classifier, sizes given and classes balanced.
+        bayes_given_size: The same, sizes included.
+        solver: How well the discrepancies were solved.
     """
 
     kind: str = "graph_classification"
@@ -260,8 +373,22 @@ class GraphClassificationFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class GraphClusteringFacts(Facts):
-    """mean_nodes, mean_edges, mean_degree: of the clients' graphs; standard_errors: of these three. label, encoder, rule, how,
-    training, release: of the row. node_losses: ε at 0, 50, 90, 99 and 100 % of nodes; worst_node_clients hold the worst node.
+    """Of graphs that are clustered.
+
+    Attributes:
+        mean_nodes: Of the clients' graphs.
+        mean_edges: Of the clients' graphs.
+        mean_degree: Of the clients' graphs.
+        standard_errors: Of these three means.
+        label: What the row calls its model.
+        encoder: Of the row.
+        rule: How ε follows from a graph, such as ``1/n``.
+        how: By which distance graphs are compared.
+        training: Of the row.
+        release: Of the row.
+        node_losses: ε at 0, 50, 90, 99 and 100 % of the nodes.
+        worst_node_clients: How many clients hold the node with the largest ε.
+        solver: How well the discrepancies were solved.
     """
 
     kind: str = "graph_clustering"
@@ -282,7 +409,14 @@ class GraphClusteringFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class GraphMetricsFacts(Facts):
-    """compared: how many of ``graphs`` are compared pair by pair. edits: random edits of each kind and graph."""
+    """Of ways to compare graphs.
+
+    Attributes:
+        graphs: How many were drawn.
+        compared: How many of these are compared pair by pair.
+        mean_nodes: Of a graph.
+        edits: Random edits of each kind and graph.
+    """
 
     kind: str = "graph_metrics"
     graphs: int = 0
@@ -293,7 +427,16 @@ class GraphMetricsFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class GraphStartsFacts(Facts):
-    """descents: how many of each pair. noise: its standard deviation in the start. with_product: beside the published start."""
+    """Of starts of a descent.
+
+    Attributes:
+        descents: Of each pair.
+        pairs: How many were solved.
+        graphs: How many the pairs are drawn from.
+        hops: Radius of an ego-network.
+        noise: Its standard deviation in the start; None for a start without noise.
+        with_product: Whether it stands beside the published start, the product of the weights.
+    """
 
     kind: str = "graph_starts"
     descents: int = 0
@@ -306,7 +449,14 @@ class GraphStartsFacts(Facts):
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimFacts(Facts):
-    """inputs: every number that went into the price. explanation: why the price is what it is."""
+    """Of a paper's claim.
+
+    Attributes:
+        mechanism: In words.
+        inputs: Every number that went into the price.
+        explanation: Why the price is what it is.
+        delta: Of every ε of the claim.
+    """
 
     kind: str = "claims"
     mechanism: str = ""

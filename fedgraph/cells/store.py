@@ -36,7 +36,12 @@ WHOLE, _ARTEFACTS, FAILED = ".json.gz", ".npz", ".failed"  # endings of the file
 
 @dataclass(frozen=True, eq=False)
 class StoredCell:
-    """One finished cell, as read back."""
+    """One finished cell, as read back.
+
+    Attributes:
+        entry: Its record.
+        artefacts: Named arrays; empty where it has none.
+    """
 
     entry: Entry
     artefacts: dict[str, np.ndarray]
@@ -44,7 +49,13 @@ class StoredCell:
 
 @dataclass(frozen=True)
 class FailedCell:
-    """A cell that was tried and has no result. why: one line. seconds: until it failed."""
+    """A cell that was tried and has no result.
+
+    Attributes:
+        cell: Which one.
+        why: One line.
+        seconds: Until it failed.
+    """
 
     cell: Cell
     why: str
@@ -88,7 +99,16 @@ class CellStore:
         return FailedCell(cell, str(noted["why"]), float(noted["seconds"]))
 
     def save(self, cell: Cell, outcome: Outcome, seconds: float) -> None:
-        """Write artefacts first, then the JSON that makes the cell exist; both atomically, with a checksum."""
+        """Write a finished cell: artefacts first, then the JSON that makes the cell exist.
+
+        Args:
+            cell: What names it.
+            outcome: What its task returned.
+            seconds: Wall time that it took.
+
+        Raises:
+            OSError: A file cannot be written; the cell does not exist then.
+        """
         text = to_json(entry_of(cell, outcome, seconds))
         if outcome.artefacts:
             write_atomically(self._file(cell, _ARTEFACTS), _compressed(outcome.artefacts))
@@ -98,7 +118,11 @@ class CellStore:
         self._file(cell, FAILED).unlink(missing_ok=True)
 
     def load(self, cell: Cell) -> StoredCell:
-        """The finished cell; floats are floats again (∞ included). ``DataError``: the files are not as they were written."""
+        """The finished cell; floats are floats again, ∞ included.
+
+        Raises:
+            DataError: The files are not as they were written.
+        """
         file = self._file(cell, WHOLE)
         try:
             text = read_file(file)
@@ -136,7 +160,14 @@ class PairStore:
         return self.folder.parent.is_dir()
 
     def load(self, name: str) -> list[dict[str, np.ndarray]]:
-        """Every part that was written whole; an empty list where there is none."""
+        """Every part of a table that was written whole.
+
+        Args:
+            name: Of the table.
+
+        Returns:
+            One mapping for each part, column → array; empty where there is none. A damaged part is deleted.
+        """
         if not self.folder.exists():
             return []
         with self._locked():
@@ -153,13 +184,25 @@ class PairStore:
         return found
 
     def add(self, name: str, columns: dict[str, np.ndarray]) -> None:
-        """One more part."""
+        """Write one more part of a table.
+
+        Args:
+            name: Of the table.
+            columns: Column → array; all of one length. ``pairs`` names the pairs of this part, int [n, 2].
+        """
         with self._locked():
             number = 1 + max((int(f.name.split(".")[1]) for f in self._files(name) if f != self._whole(name)), default=-1)
             write_atomically(self.folder / f"{name}.{number}.npz", _compressed(columns))
 
     def close(self, name: str) -> str:
-        """Join the parts into one table; its file, as seen from the run's folder."""
+        """Join the parts of a table into one file.
+
+        Args:
+            name: Of the table.
+
+        Returns:
+            The file, as seen from the run's folder.
+        """
         with self._locked():
             parts = self._files(name)
             if parts != [self._whole(name)] and (found := self._load(name)):
@@ -205,7 +248,15 @@ def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """All of ``data`` or the file as it was."""
+    """Write all of a file, or leave it as it was.
+
+    Args:
+        path: The file; its folder exists.
+        data: All of its bytes.
+
+    Raises:
+        OSError: It cannot be written; ``filename`` says which.
+    """
     partial = path.with_name(path.name + ".partial")
     try:
         with partial.open("wb") as file:
@@ -223,7 +274,14 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def lock_run_folder(folder: Path) -> Iterator[None]:
-    """Nobody else may write into ``folder`` meanwhile; ``ScenarioError`` where another run does. Death releases the lock."""
+    """Nobody else may write into a run's folder meanwhile; the death of the process releases the lock.
+
+    Args:
+        folder: Of the run, with its ``cells``. A file system without locks is written to all the same.
+
+    Raises:
+        ScenarioError: Another run is at work there.
+    """
     with (folder / "cells" / "lock").open("a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -251,7 +309,15 @@ def is_locked(folder: Path) -> bool:
 
 
 def require_place(folder: Path, resume: bool) -> None:
-    """``ScenarioError`` where a run cannot begin in ``folder``, or has nothing there to resume; reads no data."""
+    """Refuse a folder in which a run cannot begin, or where there is nothing to resume. No data are read.
+
+    Args:
+        folder: Of the run.
+        resume: Whether a run that is there goes on.
+
+    Raises:
+        ScenarioError: With the option that is to be changed.
+    """
     mark = folder / "cells" / MARK
     if folder.exists() and not folder.is_dir():
         option = "--resume" if resume else "--out"
@@ -264,9 +330,17 @@ def require_place(folder: Path, resume: bool) -> None:
 
 
 def claim_run_folder(folder: Path, scenario_text: str, comparable: str, resume: bool) -> None:
-    """Make ``folder`` this scenario's, or check that it is; ``ScenarioError`` otherwise.
+    """Make a folder this scenario's, or check that it is.
 
-    comparable: what decides the numbers: the scenario but for the runtime, and the data's source and checksums.
+    Args:
+        folder: Of the run.
+        scenario_text: The resolved scenario, which is written there.
+        comparable: What decides the numbers: the scenario but for the runtime, and the data's source and checksums.
+        resume: Whether a run that is there goes on.
+
+    Raises:
+        ScenarioError: Another run is there, or none that could go on.
+        FedgraphError: The folder cannot be written.
     """
     require_place(folder, resume)
     mark = folder / "cells" / MARK

@@ -72,9 +72,9 @@ def as_text(found: Run) -> str:
 
 
 def _table(scores: tuple[Score, ...], here: list[Score]) -> str:
-    from fedgraph.report import answer, questions
+    from fedgraph.report import questions
     from fedgraph.report.columns import COLUMNS, table_cell
-    from fedgraph.report.scores import METRICS
+    from fedgraph.report.scores import METRICS, format_mean
 
     asked = questions.open_sentence(scores, here).removesuffix(",")
     unit = f"{here[0].unit_name} level" if here[0].unit in questions.UNIT_WORDS else here[0].unit
@@ -82,7 +82,7 @@ def _table(scores: tuple[Score, ...], here: list[Score]) -> str:
     picked = [column for column in COLUMNS if column.key in SHOWN]
     lines = [["", *(column.title for column in picked)]]
     for s in sorted(here, key=lambda s: (-s.trust.rank, round(s.provable, 1), -s.mean if math.isfinite(s.mean) else math.inf)):
-        mean = answer.format_mean(s, 3) if math.isfinite(s.mean) else s.status
+        mean = format_mean(s, 3) if math.isfinite(s.mean) else s.status
         lines.append([f"{mean:<15} {s.name}", *(table_cell(column, s).text for column in picked)])
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     text = [

@@ -11,7 +11,8 @@ from fedgraph.cells.environment import Environment
 from fedgraph.cells.store import FailedCell, write_atomically
 from fedgraph.report import page, result_files
 from fedgraph.report.columns import numbers_of_cells
-from fedgraph.report.report_rows import group_rows, phrase
+from fedgraph.report.phrases import phrase, say_count
+from fedgraph.report.report_rows import group_rows
 from fedgraph.report.saved_run import SHORT_RUN, UNFINISHED
 from fedgraph.report.sections.base import Records
 from fedgraph.types import Graph, GraphCollection, describe, describe_size
@@ -20,7 +21,7 @@ _MOST_SENTENCES, MOST_NOTES = 9, 3  # on the screen; one line of either is broke
 
 
 class Screen(Protocol):
-    """What the report needs of a console."""
+    """What the report needs of a console (``runs.console.Console``)."""
 
     def say(self, text: str) -> None: ...
     def print(self, text: str) -> None: ...
@@ -37,9 +38,24 @@ def write(
     screen: Screen,
     failed: Sequence[FailedCell] = (),
 ) -> None:
-    """Write every output into ``out`` and print the answer.
+    """Write every output of a run into its folder, and print the answer.
 
-    name, title: of the scenario, ``resolved`` as text. graphs: by the names of their data sets. failed: cells without a result.
+    The order is: results.csv and results.json, environment.json, scenario.yaml, ledger.jsonl, curves.csv where a cell kept one,
+    the figures, report.html, a page for each owner, and tables.txt. Each file is written whole or not at all.
+
+    Args:
+        out: The folder of the run.
+        name: Of the scenario.
+        title: Of the scenario, for headings.
+        resolved: The scenario as it was read, as text.
+        records: Finished cells, one for each task and data set.
+        graphs: Label of a data set → its graph or collection.
+        environment: What the run was made with.
+        screen: Where the answer is printed.
+        failed: Cells without a result; results.csv names each of them with its reason.
+
+    Raises:
+        OSError: A file cannot be written.
     """
     notice = environment.notice
     source = {dataset: g.provenance.source for dataset, g in graphs.items()}
@@ -110,15 +126,18 @@ def count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
     """One line for the actors, and one for each task whose rounds were counted.
 
     Args:
-        runtime: what ``environment.json`` holds under this name.
+        runtime: What ``environment.json`` holds under this name.
 
-    Returns: title → words; empty where nothing is known.
+    Returns:
+        Title → words; empty where nothing is known.
     """
     found: dict[str, str] = {}
-    where, names, counts = runtime.get("federations"), runtime.get("actors"), runtime.get("federation")
+    where = runtime.get("federations")
+    names = runtime.get("actors")
+    counts = runtime.get("federation")
     names = list(names) if isinstance(names, Mapping) else []
     kinds = {kind: sum(name.rpartition("/")[2].startswith(kind) for name in names) for kind in ("client", "server", "curator")}
-    actors = ", ".join(f"{many} {kind}{'s' if many > 1 else ''}" for kind, many in kinds.items() if many)
+    actors = ", ".join(say_count(many, kind) for kind, many in kinds.items() if many)
     if where:
         found["Federations"] = str(where) + (f"; actors: {actors}" if actors else "")
     clients = max(1, kinds["client"])
@@ -152,7 +171,7 @@ def _summary(out: Path, content: page.Content, notes: Sequence[str], screen: Scr
         screen.print(sentence)
     left = len(content.opening[_MOST_SENTENCES:]), len(notes[MOST_NOTES:])
     kinds = zip(left, ("sentence", "note"), strict=True)
-    more = "".join(f", {many} more {what}{'s' if many > 1 else ''}" for many, what in kinds if many)
+    more = "".join(f", {say_count(many, f'more {what}')}" for many, what in kinds if many)
     screen.print(f"every table{more}: fedgraph show --all {out}\nreport: {out / 'report.html'}")
 
 

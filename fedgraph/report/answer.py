@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import attacks, chance, questions
-from fedgraph.report.report_rows import Row, rounded, rounded_up
-from fedgraph.report.scores import METRICS, Best, Score, begin, score_by_second_metric, score_rows
+from fedgraph.report.phrases import begin, phrase_first, rounded, rounded_up
+from fedgraph.report.report_rows import Row
+from fedgraph.report.scores import METRICS, Best, Score, ceiling, format_mean, score_by_second_metric, score_rows
 from fedgraph.report.sections import named_attacks
 
 UNITS = ("edge", "node", "entity", "client", "graph")
@@ -24,10 +25,15 @@ UNITS = ("edge", "node", "entity", "client", "graph")
 
 @dataclass(frozen=True)
 class Answer:
-    """sentences: warnings first, then one or a few per question. best: the table behind them. scores: every row compared.
+    """What the rows say together.
 
-    warnings: how many of the first sentences are warnings. remarks: how many of the last explain words and numbers. also:
-    the same rows by a second metric, where they have one.
+    Attributes:
+        sentences: Warnings first, then one or a few for each question.
+        best: The table behind them: the best row for each question, unit, ε and level of trust.
+        scores: Every row that was compared.
+        warnings: How many of the first sentences are warnings.
+        remarks: How many of the last sentences explain words and numbers.
+        also: The same rows by a second metric, where they have one.
     """
 
     sentences: tuple[str, ...]
@@ -39,7 +45,15 @@ class Answer:
 
 
 def find_answer(rows: Sequence[Row]) -> Answer:
-    """The answer over any rows: of one run, or of several together."""
+    """The answer over any rows.
+
+    Args:
+        rows: Of one run, or of several together.
+
+    Returns:
+        Sentences, and the scores and best rows that they rest on. Of rows without a metric of
+        ``scores.METRICS`` only what attacks found is said.
+    """
     scores, also = score_rows(rows), score_by_second_metric(rows)
     every = (*scores, *also)
     by_canaries = (s for s in attacks.contradictions(rows) if not s.startswith((attacks.ABOUT_PUBLISHED, attacks.BY_CHANCE)))
@@ -79,11 +93,23 @@ def find_answer(rows: Sequence[Row]) -> Answer:
 def find_best(
     scores: Sequence[Score], *, unit: str, trust: Trust, epsilon: float, asked: tuple[str, ...] | None = None
 ) -> Score | None:
-    """The row with the best mean among those that keep ``epsilon`` and need no more than ``trust``; None where there is none.
+    """The row with the best mean among those that keep an ε and need no more trust than is given.
 
     A method that trusts fewer people serves everybody who would trust more, so it competes at every level above its own. A
-    row that releases nothing of such a unit (ε = 0) competes, too: where it wins, privacy bought nothing. ``asked`` keeps to
-    one question; without it all rows must answer the same one (``ValueError``).
+    row that releases nothing of such a unit (ε = 0) competes, too: where it wins, privacy bought nothing.
+
+    Args:
+        scores: The rows.
+        unit: Whom the guarantee protects, one of ``UNITS``.
+        trust: The most that may be trusted.
+        epsilon: The provable ε of the row is at most this.
+        asked: The one question (``Score.asked``) to keep to; None where all rows answer the same one.
+
+    Returns:
+        None where no row keeps ``epsilon``.
+
+    Raises:
+        ValueError: ``asked`` is None and the rows answer several questions.
     """
     if asked is None and len({s.asked for s in scores}) > 1:
         raise ValueError("these rows answer several questions (data sets, metrics, protocols): give asked=score.asked")
@@ -95,21 +121,8 @@ def find_best(
 
 
 def budgets(scores: Sequence[Score]) -> list[float]:
-    """The finite ε that were asked for, least first."""
+    """The finite ε that private rows were asked for, least first."""
     return sorted({s.target for s in scores if math.isfinite(s.target) and s.private})
-
-
-def ceiling(scores: Sequence[Score]) -> Score | None:
-    """The best row that was asked for no privacy."""
-    return max((s for s in scores if s.raw and math.isfinite(s.mean)), key=lambda s: s.mean, default=None)
-
-
-def format_mean(score: Score, digits: int = 2) -> str:
-    """Mean ± standard deviation over seeds; ± only with two seeds or more."""
-    if score.deviation is not None and 0 < score.deviation < 0.5 * 10**-digits:
-        digits += 1  # "± 0.00" would say that nothing varies
-    spread = "" if score.deviation is None else f" ± {score.deviation:.{digits}f}"
-    return f"{round(score.mean, digits) + 0.0:.{digits}f}{spread}"
 
 
 def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[Best]:
@@ -149,7 +162,8 @@ def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int,
     if found[0].asked[1] == "ari" and not few:
         return [questions.describe_clusters(f"{opening} level", found, here, top, format_mean)]
     for e in shown:
-        lead, own = f"{opening} level with ε ≤ {rounded(e)}", [b for b in found if b.budget == e]
+        lead = f"{opening} level with ε ≤ {rounded(e)}"
+        own = [b for b in found if b.budget == e]
         text = f"{lead}: {span_of(own, here)}." if few else _one(lead, own, here)
         if top is not None and (few or e == shown[0]):
             text += f" Without privacy: {format_mean(top)}{'' if few else name_ceiling(top, found, here)}."
@@ -158,7 +172,15 @@ def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int,
 
 
 def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
-    """What is said in the place of a best row, where nothing can be concluded: which numbers the rows have that keep an ε."""
+    """What is said in the place of a best row where nothing can be concluded: which numbers the rows have that keep an ε.
+
+    Args:
+        found: Of one question, unit and ε; not empty.
+        here: Every row of the question.
+
+    Returns:
+        A clause without a full stop.
+    """
     unit, budget = found[0].unit, found[0].budget
     able = sorted((s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget)), key=lambda s: s.mean)
     if not able:
@@ -173,8 +195,14 @@ def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
 
 
 def name_ceiling(top: Score, found: Sequence[Best], here: Sequence[Score]) -> str:
-    """The best row without privacy, in brackets, unless its name says no more; and where a private one is above it by more
-    than two standard errors, that it is.
+    """The best row without privacy, in brackets, unless its name says no more.
+
+    Where a private row is above it by more than two standard errors, the brackets say so.
+
+    Args:
+        top: The best row without privacy.
+        found: The best private rows of the same question.
+        here: Every row of the question, which decides how short a name may be.
     """
     name = questions.short_name(top, here)
     said = [] if name.lower() in ("no privacy", "without privacy") else [name]
@@ -206,8 +234,7 @@ def _one(opening: str, found: Sequence[Best], here: Sequence[Score]) -> str:
     text += _majority([b.score for b in found if b.score is not None])
     ties = sorted({questions.short_name(s, here) for b in found for s in b.ties if s.name not in picked})
     if ties:
-        shown = ", ".join(ties[:3]) + (f" and {len(ties) - 3} more" if len(ties) > 3 else "")
-        text += f" Within two standard errors of the best: {shown}."
+        text += f" Within two standard errors of the best: {phrase_first(ties, 3)}."
     return text
 
 

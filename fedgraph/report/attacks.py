@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from enum import Enum
 
 from fedgraph.audit import one_run
-from fedgraph.report.report_rows import Row, phrase, rounded, rounded_up
+from fedgraph.report.phrases import phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row
 
 CONFIDENCE = f"{1 - one_run.ALPHA:.0%}"
 ABOUT_PUBLISHED = "More than the published formula"  # how a sentence about a refuted publication begins
@@ -13,8 +14,14 @@ BY_CHANCE = "Canaries contradict no proven ε"  # how a sentence about a bound t
 
 
 class Verdict(Enum):
-    """What an attack says of a row's provable ε. BROKEN: more was measured than was proven. CHANCE: so it seems, but with
-    the error divided among all rows that were attacked it is not sure."""
+    """What an attack says of a row's provable ε.
+
+    Attributes:
+        UNTRIED: The row was not attacked.
+        SOUND: No more was measured than was proven.
+        CHANCE: More was measured, but with the error divided among all rows that were attacked it is not sure.
+        BROKEN: More was measured than was proven.
+    """
 
     UNTRIED = "not attacked"
     SOUND = "not contradicted"
@@ -35,8 +42,17 @@ def num_bounds(rows: Sequence[Row]) -> int:
 
 
 def verdicts(rows: Sequence[Row], among: int = 0) -> list[Verdict]:
-    """One per row. Each bound is wrong with probability ``one_run.ALPHA``; BROKEN holds for all bounds together, of which there
-    are ``among`` in the report (default: those of ``rows``)."""
+    """What an attack says of each row.
+
+    Each bound is wrong with probability ``one_run.ALPHA``. ``BROKEN`` holds for all bounds of a report together.
+
+    Args:
+        rows: Attacked or not.
+        among: How many bounds there are in the report; the bounds of ``rows`` where it is less than these.
+
+    Returns:
+        One for each row.
+    """
     shared = max(among, num_bounds(rows), 1)
     found = []
     for row in rows:
@@ -68,14 +84,20 @@ def describe_bound(row: Row) -> str:
 
 
 def asked_for(rows: Sequence[Row]) -> bool:
-    """Whether most of the rows were attacked, so that what attacks found is what a reader asks first."""
+    """Whether more than half of the rows were attacked, so that what attacks found is what a reader asks first."""
     tried = [r for r in rows if r.measured is not None or any(e.facts.named and e.facts.named.found for e in r.entries)]
     return 2 * len(tried) > len(rows)
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """For the answer: which published ε are refuted, whether chance put a bound above its proof, how many bounds there are, and
-    which came closest to its proof.
+    """What attacks found, for the answer.
+
+    Args:
+        rows: Of the whole report.
+
+    Returns:
+        Which published ε are refuted, whether chance put a bound above its proof, how many bounds there are, and which of them
+        came closest to its proof. Provable ε that are contradicted are not among these: see ``contradictions``.
     """
     finite = [r for r in rows if r.measured is not None and 0 < r.guaranteed < math.inf and r.measured <= r.guaranteed]
     told = contradictions(rows)
@@ -92,7 +114,15 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 
 def describe_attacks(rows: Sequence[Row], among: int = 0) -> list[str]:
-    """What was attacked and what a bound means; first whatever contradicts a guarantee. among: as in ``verdicts``."""
+    """What was attacked and what a bound means; first whatever contradicts a guarantee.
+
+    Args:
+        rows: Of one section.
+        among: As in ``verdicts``.
+
+    Returns:
+        Sentences; none where no row was attacked.
+    """
     attacked = [r for r in rows if r.measured is not None]
     if not attacked:
         return []
@@ -115,7 +145,14 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     """Rows whose measured ε exceeds what was proven (of the attacked path, if it is one), or what was published.
 
     Each bound is wrong with probability ``one_run.ALPHA``, and an exact attack on a sound row is that often just above the
-    truth: what is called a contradiction holds when that probability is divided among all bounds of the report (``among``).
+    truth. What is called a contradiction holds when that probability is divided among all bounds of the report.
+
+    Args:
+        rows: Attacked or not.
+        among: As in ``verdicts``.
+
+    Returns:
+        At most one sentence each for proofs that are broken, bounds that chance explains, and published ε that are refuted.
     """
     attacked = [r for r in rows if r.measured is not None]
     shared = max(among, num_bounds(rows), 1)
@@ -134,7 +171,8 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
         )
         found.append(phrase("attacks", "broken", against=against, alpha=one_run.ALPHA, bounds=shared, repeated=repeated))
     if by_chance:
-        opening, against = "Besides, more" if broken else f"{BY_CHANCE}. More", _against(by_chance)
+        opening = "Besides, more" if broken else f"{BY_CHANCE}. More"
+        against = _against(by_chance)
         found.append(phrase("attacks", "by_chance", opening=opening, against=against, one_in=1 / one_run.ALPHA, bounds=shared))
     if refuted:
         which = "; ".join(
@@ -158,4 +196,4 @@ def _against(rows: Sequence[Row]) -> str:
 
 
 def _name(row: Row) -> str:
-    return f"{row.head.method} · {row.head.variant} · {row.head.world.words} · ε = {rounded(row.head.epsilon)}"
+    return f"{row.name} · {row.head.world.words} · ε = {rounded(row.head.epsilon)}"

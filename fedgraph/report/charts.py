@@ -5,7 +5,7 @@ which take its colours, follow its width and need no script to be seen.
 import math
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from matplotlib import patheffects
@@ -33,11 +33,17 @@ _Styles = list[dict[str, int | None]]  # of each group of a legend: name → num
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one configuration, with error bars. x may hold ∞, drawn at the right edge.
+    """Points of one configuration, with error bars.
 
-    x: numbers, or names (then every line draws on the same names). error: half the length of each bar; 0 draws none.
-    keys: what the line belongs to, one name per group of the legend, the first giving its colour and the second its
-    symbol; its label alone where empty. tips: what to say of each point; made from the values where empty.
+    Attributes:
+        label: What the legend calls it.
+        x: Numbers, or names; then every line of the panel draws on the same names. ∞ is drawn at the right edge.
+        y: One for each x.
+        error: Half the length of each bar; 0 draws none.
+        keys: What the line belongs to, one name for each group of the legend. The first gives its colour and the second its
+            symbol. Empty: its label alone.
+        tips: What to say of each point; empty: made from the values.
+        joined: Whether a line joins the points.
     """
 
     label: str
@@ -50,12 +56,25 @@ class Series:
 
     @property
     def belongs(self) -> tuple[str, ...]:
+        """One name for each group of the legend."""
         return self.keys or (self.label,)
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. levels: dashed horizontals (label, value). axis: evenly spaced values, or a logarithmic scale."""
+    """One pair of axes.
+
+    Attributes:
+        title: Above it.
+        ylabel: What is measured.
+        lines: What is drawn.
+        levels: Dashed horizontals, as (label, value).
+        xlabel: Below it.
+        axis: Evenly spaced values, or a logarithmic scale.
+        heads: Titles of the legend's groups.
+        symbols: Names of the second group whose symbols are the same in every figure.
+        best: Names of the first group that have a colour; the others are grey. Empty: all have one.
+    """
 
     title: str
     ylabel: str
@@ -63,12 +82,12 @@ class Panel:
     levels: tuple[tuple[str, float], ...] = ()
     xlabel: str = "privacy budget ε"
     axis: Literal["even", "log"] = "even"
-    heads: tuple[str, ...] = field(default=())  # titles of the legend's groups
-    symbols: tuple[str, ...] = field(default=())  # names of the second group whose symbols are the same in every figure
-    best: tuple[str, ...] = field(default=())  # names of the first group that have a colour; the others are grey
+    heads: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    best: tuple[str, ...] = ()
 
     def positions(self) -> dict[float | str, float]:
-        """Where each x stands."""
+        """Where each x stands, in units of the axis: its place among all x, or its logarithm to base 10."""
         every = list(dict.fromkeys(x for line in self.lines for x in line.x))
         if self.axis == "even":
             ordered = every if any(isinstance(x, str) for x in every) else sorted(every, key=float)
@@ -118,9 +137,18 @@ def _decades(low: float, high: float) -> list[float]:
 def draw(
     name: str, caption: str, panels: Sequence[Panel], notice: str | None, height: float = 4.2, shared: bool = False
 ) -> tuple[plots.Figure, ...]:
-    """One figure with all panels that show more than a table would: two lines, or one of ``FEWEST`` points; none without them.
+    """One figure with all panels that show more than a table would: two lines, or one of ``FEWEST`` points.
 
-    shared: one scale of y, so that panels can be compared.
+    Args:
+        name: Of its files, without an ending.
+        caption: One sentence.
+        panels: What might be drawn.
+        notice: Says that data were generated; None where they are real.
+        height: Inches of one row of panels.
+        shared: One scale of y, so that panels can be compared.
+
+    Returns:
+        One figure; none where no panel is left.
     """
     panels = [p for p in panels if len(p.lines) > 1 or any(len(line.x) >= FEWEST for line in p.lines)]
     if not panels:
@@ -136,7 +164,7 @@ def draw(
 
 
 def draw_for_notebook(panels: Sequence[Panel]) -> Figure:
-    """A figure of matplotlib with every panel, side by side."""
+    """A figure of matplotlib with every panel, side by side; at least one."""
     figure = Figure(figsize=(5.5 * len(panels), 4.2), layout="constrained")
     _paint_all(list(figure.subplots(1, len(panels), squeeze=False).flat), panels, *_looks(panels), shared=False)
     return figure
@@ -167,7 +195,13 @@ def _paint_all(
 
 
 def over_budgets(label: str, rows: Sequence[Row], metric: str) -> Series:
-    """The mean of each row against the ε that it was asked for, with one standard deviation."""
+    """The mean of each row against the ε that it was asked for, with one standard deviation.
+
+    Args:
+        label: Of the line.
+        rows: In the order of the points.
+        metric: What is measured.
+    """
     means, spread = [r.mean(metric) for r in rows], [r.deviation(metric) for r in rows]
     return Series(label, [r.head.epsilon for r in rows], means, spread)
 
@@ -226,7 +260,14 @@ def _paint(ax: Axes, panel: Panel, styles: _Styles) -> None:
 
 
 def _shape(panel: Panel, styles: _Styles, groups: Sequence[Sequence[str]], alike: Sequence[Panel]) -> dict[str, object]:
-    """Where everything of a panel stands on the page. alike: the panels that have the same scale of y."""
+    """Where everything of a panel stands on the page (``shapes.html``).
+
+    Args:
+        panel: The panel.
+        styles: Number of the colour or symbol of each name, for each group of the legend.
+        groups: The names in each group of the legend.
+        alike: The panels that have the same scale of y, this one among them.
+    """
     places, ticks = panel.positions(), panel.ticks()
     names = [textwrap.wrap(text, max(7, int((WIDTH - 60) / len(ticks) / _LETTER))) or [""] for _, text in ticks]
     bottom = _HEIGHT - 22 - LINE * max(map(len, names))

@@ -19,7 +19,6 @@ from pydantic import TypeAdapter
 from fedgraph.cells.entry import Entry
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import chance
-from fedgraph.report.report_rows import rounded_up
 from fedgraph.report.sections.base import Records
 from fedgraph.worlds.world import Kind
 
@@ -40,7 +39,14 @@ SEEN = {Trust.SUMS: "sums only", Trust.OWN_CLIENT: "server sees messages"}
 
 @dataclass(frozen=True)
 class Choice:
-    """kind, trust: of the world. out: the others trained without this client, which asks them. own: what it fitted itself."""
+    """What one client can do.
+
+    Attributes:
+        kind: Of the world that the model was trained in.
+        trust: Of that world.
+        out: Whether the others trained without this client, which asks them.
+        own: What the client fitted to its own data.
+    """
 
     kind: Kind
     trust: Trust
@@ -59,16 +65,22 @@ class Choice:
 
 
 def join(trust: Trust, own: Own = Own.NOTHING) -> Choice:
-    """All clients together."""
+    """The choice that all clients train together.
+
+    Args:
+        trust: Whom they trust.
+        own: What the client fits to its own data besides.
+    """
     return Choice(Kind.TOGETHER, trust, False, own)
 
 
 def out_of(trust: Trust) -> Choice:
-    """The others together; this client uses their model."""
+    """The choice that the others train together, and this client uses their model."""
     return Choice(Kind.TOGETHER, trust, True)
 
 
-ALONE, ALONE_HEAD = Choice(Kind.ALONE, Trust.OWN_CLIENT), Choice(Kind.ALONE, Trust.OWN_CLIENT, False, Own.HEAD)
+ALONE = Choice(Kind.ALONE, Trust.OWN_CLIENT)
+ALONE_HEAD = Choice(Kind.ALONE, Trust.OWN_CLIENT, False, Own.HEAD)
 CURATOR = Choice(Kind.WHOLE, Trust.CURATOR)
 KEPT = (ALONE, ALONE_HEAD)  # what a client can have without anybody else
 JOINED = tuple(map(join, SEEN))
@@ -85,15 +97,28 @@ FEWEST_SEEDS = 3  # below, nobody is advised
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """metric: what is compared. clients: name → how many nodes it holds. learners, epsilons: in the order of the run.
+    """What every choice gave every client.
 
-    values: (learner, ε, choice, client) → the metric, one per seed. prices: the same → largest ε of that client's units.
-    toward: choice → from whom its ε protects. delta, unit: of the rows. assumed: all that their statements assume.
-    tested: client → how many of its nodes were counted, over all seeds; of ``FOUND``, how many that are looked for. reachable:
-    client → the largest ``FOUND`` that a perfect list would have. usual: client → share of its tested nodes' largest class.
-    alerts: share of nodes that can be looked at. called: what a node is called, and several. own: client → the ε that it asked
-    for. short: whether the run was made with ``--quick``. answers: as ``values``, by seed: which of the client's tested nodes
-    were answered rightly, or of its hidden ties how well (``cells.facts.pack_right``), and how many there were.
+    Attributes:
+        metric: What is compared, one of ``METRICS`` or ``BESIDE``.
+        clients: Name → how many nodes it holds.
+        learners: Methods with their variants, in the order of the run.
+        epsilons: The ε that were asked for, least first.
+        values: (learner, ε, choice, client) → the metric, one for each seed.
+        prices: The same → the largest ε of that client's units.
+        toward: Choice → from whom its ε protects.
+        delta: Of the rows; NaN where there is none.
+        unit: What is private.
+        assumed: All that the statements of the rows assume, as words of ``Assumption``.
+        tested: Client → how many of its nodes were counted, over all seeds; of ``FOUND``, how many that are looked for.
+        reachable: Client → the largest ``FOUND`` that a perfect list would have.
+        usual: Client → share of the largest class among its tested nodes.
+        alerts: Share of the nodes that can be looked at; None where no list is made.
+        called: What a node is called, and several.
+        own: Client → the ε that it asked for.
+        short: Whether the run was made with ``--quick``.
+        answers: As ``values``, by seed: (which of the client's tested nodes were answered rightly, or how well each hidden tie
+            was (``cells.facts.pack_right``); how many there were).
     """
 
     metric: str
@@ -116,25 +141,34 @@ class Choices:
     answers: dict[Key, dict[int, tuple[str, int]]] = field(default_factory=dict)
 
     def value(self, learner: str, epsilon: float, choice: Choice, client: str = ALL) -> float | None:
+        """The mean over seeds; None where it was not measured."""
         found = self.values.get((learner, epsilon, choice, client))
         return statistics.fmean(found) if found else None
 
-    def spread(self, learner: str, epsilon: float, choice: Choice, client: str = ALL) -> str:
-        """Mean ± standard deviation over seeds, ``—`` where there is none."""
-        found = self.values.get((learner, epsilon, choice, client))
+    def spread(self, learner: str, epsilon: float, choice: Choice) -> str:
+        """Mean ± standard deviation over seeds, of everybody's nodes; ``—`` where it was not measured."""
+        found = self.values.get((learner, epsilon, choice, ALL))
         if not found:
             return "—"
         return f"{statistics.fmean(found):.3f}" + (f" ± {statistics.stdev(found):.3f}" if len(found) > 1 else "")
 
     def price(self, learner: str, epsilon: float, choice: Choice, client: str = ALL) -> float | None:
+        """The largest ε of the client's units; None where the choice was not run."""
         return self.prices.get((learner, epsilon, choice, client))
 
     def chance(self, client: str, value: float) -> float:
-        """A difference from ``value`` that chance alone may make: two standard errors of two shares of the tested nodes.
+        """How large a difference from a value chance alone may make: two standard errors of two shares of the tested nodes.
 
         Of few nodes that are all right, or all wrong, the next could be otherwise: Laplace's rule of succession is the least
         variance, so that one node alone never makes a difference. Of numbers in 0 … 1 (the share of pairs below a tie, Hits@k
         and 1 / rank) no variance is larger than that of a share.
+
+        Args:
+            client: Whose tested nodes are counted.
+            value: A share, 0 … 1.
+
+        Returns:
+            At most 1; 0 where nothing of the client was tested.
         """
         tested = self.tested.get(client)
         if not tested:
@@ -175,7 +209,15 @@ class Choices:
         return statistics.fmean(self.values[key])
 
     def error(self, one: Key, other: Key) -> float:
-        """Standard error of the difference of two of a client's numbers; answers are compared one by one, where known."""
+        """The standard error of the difference of two of a client's numbers.
+
+        Args:
+            one: A key of ``values``.
+            other: Another key, of the same client.
+
+        Returns:
+            From answers that are compared one by one, where they were kept; else half of ``chance``.
+        """
         first, second = self.answers.get(one, {}), self.answers.get(other, {})
         both = sorted(first.keys() & second.keys())
         paired = [chance.paired_variance(first[s][0], second[s][0], first[s][1]) for s in both]
@@ -187,9 +229,14 @@ class Choices:
         return math.sqrt(max(statistics.fmean(known), seeds))
 
     def best(self, epsilon: float, choices: Sequence[Choice]) -> tuple[str, Choice] | None:
-        """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run.
+        """The learner and the choice with the largest value over everybody's nodes.
 
-        A learner that does not keep a finite ε is none. None where no choice was run.
+        Args:
+            epsilon: A learner that does not keep it does not compete.
+            choices: In order: the first one that some learner ran within ``epsilon`` decides.
+
+        Returns:
+            None where no choice was run within ``epsilon``.
         """
         for choice in choices:
             kept = [
@@ -202,7 +249,11 @@ class Choices:
         return None
 
     def inside(self) -> tuple[str, float, Choice] | None:
-        """(learner, ε, choice) of the best model that a client makes alone and keeps: of any ε, since a kept one needs none."""
+        """The best model that a client makes alone and keeps: of any ε, since a model that is kept needs none.
+
+        Returns:
+            (learner, ε, choice); None where nobody was alone.
+        """
         keys = [(one, e, kept) for one in self.learners for e in self.epsilons for kept in KEPT]
         found = {key: value for key in keys if (value := self.value(*key)) is not None}
         return max(found, key=lambda key: (found[key], key[0], key[1], KEPT.index(key[2])), default=None)
@@ -222,7 +273,12 @@ class _Asked:
 
 
 def read_choices(records: Records, metric: str | None = None) -> Choices:
-    """Every record of every cell. metric: what is compared (default: the first of ``METRICS`` that was measured)."""
+    """What the finished cells of a task say of every choice.
+
+    Args:
+        records: Cells whose facts have ``results``; at least one.
+        metric: What is compared; None: the first of ``METRICS`` that was measured.
+    """
     entries = records.entries
     every = [r for e in entries for r in e.facts.results]
     metric = metric or next((m for m in METRICS if any(m in r.metrics for r in every)), RIGHT)
@@ -233,7 +289,8 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
                 clients[record.client] = max(clients.get(record.client, 0), int(record.nodes))
     protections = [e.protection for e in entries if e.protection]
     asked = TypeAdapter(_Asked).validate_python(dict(records.settings))
-    learners, epsilons = dict.fromkeys(map(_name_learner, entries)), sorted({float(e.epsilon) for e in entries})
+    learners = dict.fromkeys(map(_name_learner, entries))
+    epsilons = sorted({float(e.epsilon) for e in entries})
     found = Choices(
         metric, clients, tuple(learners), tuple(epsilons),
         delta=entries[0].delta or math.nan, unit=protections[0].unit.value if protections else "node",
@@ -257,7 +314,9 @@ def read_choices(records: Records, metric: str | None = None) -> Choices:
 
 def _count(found: Choices, entries: Sequence[Entry]) -> None:
     """Fill ``tested``, ``usual`` and ``reachable``: sums and means over seeds of what any record of a seed says."""
-    sizes, shares, most = dict[tuple[str, int], float](), dict[tuple[str, int], float](), dict[tuple[str, int], float]()
+    sizes = dict[tuple[str, int], float]()
+    shares = dict[tuple[str, int], float]()
+    most = dict[tuple[str, int], float]()
     for entry in entries:
         for record in entry.facts.results:
             key, metrics = (str(record.client), entry.seed), record.metrics
@@ -279,21 +338,3 @@ def _name_learner(entry: Entry) -> str:
     same = entry.variant in ("default", "baseline", entry.method)
     name = str(entry.method) if same else f"{entry.method} · {entry.variant}"
     return name + (" (as published)" if entry.calibrated_by == "published" else "")
-
-
-def right_at_most(epsilon: float, delta: float) -> float:
-    """How often, of 1, an attacker can be right who tells two equally likely worlds apart that differ in one unit.
-
-    (ε, δ) bounds both errors a, b by 1 − a ≤ e^ε b + δ and 1 − b ≤ e^ε a + δ, so 1 − (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).
-    """
-    return min(1.0, (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon)))
-
-
-def in_hundred(epsilon: float, delta: float) -> str:
-    """``at most 74 of 100 times``, rounded up; near 100 with a second digit."""
-    if epsilon == 0:
-        return "no more often than by guessing, 50 of 100 times"
-    share = right_at_most(epsilon, delta)
-    if share >= 0.99995:
-        return "up to always: nothing limits it"
-    return f"at most {rounded_up(100 * share, 1 + (share > 0.995))} of 100 times"

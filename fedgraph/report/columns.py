@@ -15,9 +15,10 @@ from typing import Literal
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import ClientResult, ParticipationFacts
 from fedgraph.privacy.units import Protection
-from fedgraph.report import answer, attacks
-from fedgraph.report.report_rows import Row, mean_spread, rounded, rounded_up
-from fedgraph.report.scores import METRICS, SHORT, Score, begin
+from fedgraph.report import attacks
+from fedgraph.report.phrases import begin, rounded, rounded_up
+from fedgraph.report.report_rows import Row, mean_spread
+from fedgraph.report.scores import METRICS, SHORT, Score, format_mean
 from fedgraph.worlds.world import Kind
 
 Value = str | float | None
@@ -27,8 +28,18 @@ Value = str | float | None
 class Number:
     """One number as a column reads it: of one cell, client and metric in results.csv; elsewhere of a row over its seeds.
 
-    row: the cell alone, or all seeds. metric, value: its name, and the number. provable: the ε of that client, or of the row.
-    participation, client, scenario, source: of results.csv. run: which of several runs. score: None in results.csv.
+    Attributes:
+        row: The cell alone, or all seeds.
+        metric: Its name; None for a cell that failed.
+        value: The number.
+        provable: The ε of that client, or of the row.
+        status: ``ok``, or why there is no number.
+        participation: How the client took part; of results.csv only, as the next three.
+        client: Its name, or ``all``.
+        scenario: The scenario's name.
+        source: Where the data came from.
+        run: Which of several runs.
+        score: The row as it is compared; None in results.csv.
     """
 
     row: Row
@@ -51,7 +62,13 @@ class Number:
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell of the page's table. sort: what the column is sorted by. tip: what this very number says."""
+    """A cell of the page's table.
+
+    Attributes:
+        text: What is shown.
+        sort: What the column is sorted by.
+        tip: What this very number says.
+    """
 
     text: str
     sort: float | str
@@ -62,8 +79,11 @@ class TableCell:
 class Page:
     """How the page shows a column.
 
-    room: 1 always, 2 and 3 only on wider screens, 4 only when a row is opened. explain: what its numbers mean. show: the cell;
-    by default the value as it is. numeric: whether cells stand at the right.
+    Attributes:
+        room: 1 always, 2 and 3 only on wider screens, 4 only when a row is opened.
+        explain: What its numbers mean; ``{}`` stands for the metrics of the run.
+        show: Makes the cell; None: the value as it is.
+        numeric: Whether cells stand at the right.
     """
 
     room: int
@@ -76,9 +96,14 @@ class Page:
 class Column:
     """One column of every table.
 
-    key: its name in results.csv, results.json, ``Run.table`` and the trackers. title: at its head on the page and in the
-    terminal. value: reads it. csv: whether results.csv and results.json have it. table: whether ``Run.table`` has it.
-    page: how the page shows it; None: not at all. tracked: where the trackers keep it.
+    Attributes:
+        key: Its name in results.csv, results.json, ``Run.table`` and the trackers.
+        title: At its head on the page and in the terminal.
+        value: Reads it.
+        csv: Whether results.csv and results.json have it.
+        table: Whether ``Run.table`` has it.
+        page: How the page shows it; None: not at all.
+        tracked: Where the trackers keep it; None: nowhere.
     """
 
     key: str
@@ -143,7 +168,7 @@ def _show_score(s: Score) -> TableCell:
     if s.status != "ok":
         return TableCell(s.status.split(":")[0], -math.inf, f"{s.status}. It is compared with nothing.")
     values, kind = ", ".join(f"{v:.3f}" for v in s.row.values(s.metric)), METRICS[s.metric]
-    return TableCell(answer.format_mean(s, 3), s.mean, f"{kind[0].upper()}{kind[1:]}; one value per seed: {values}.")
+    return TableCell(format_mean(s, 3), s.mean, f"{kind[0].upper()}{kind[1:]}; one value per seed: {values}.")
 
 
 def _show_others(s: Score) -> TableCell:
@@ -199,9 +224,15 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def numbers_of_cells(scenario: str, source: str, entries: Iterable[Entry]) -> list[Number]:
-    """One per cell and metric; where clients were counted one by one, per client, too.
+    """One number for each cell and metric; where clients were counted one by one, for each client, too.
 
-    Such numbers say in ``provable`` what the dearest unit of that client pays, and ``client`` is ``all`` for everybody.
+    Args:
+        scenario: Its name.
+        source: Where the data came from.
+        entries: The cells.
+
+    Returns:
+        ``provable`` is what the dearest unit of that client pays, and ``client`` is ``all`` for everybody.
     """
     found = []
     for e in entries:
@@ -214,12 +245,22 @@ def numbers_of_cells(scenario: str, source: str, entries: Iterable[Entry]) -> li
 
 
 def number_of_score(score: Score, run: str = "") -> Number:
-    """A row over its seeds, by the metric that it is compared by. run: which of several."""
+    """A row over its seeds, by the metric that it is compared by.
+
+    Args:
+        score: The row.
+        run: Which of several runs; empty for one.
+    """
     return Number(score.row, score.metric, score.mean, score.provable, score.status, run=run, score=score)
 
 
 def table_cell(column: Column, score: Score) -> TableCell:
-    """The cell of a column that the page has."""
+    """What the page's table shows in a column.
+
+    Args:
+        column: One that the page does not have shows its value as it is.
+        score: The row.
+    """
     if column.page is not None and column.page.show is not None:
         return column.page.show(score)
     value = column.value(number_of_score(score))
@@ -227,7 +268,14 @@ def table_cell(column: Column, score: Score) -> TableCell:
 
 
 def page_columns(scores: Sequence[Score]) -> tuple[tuple[Column, Page], ...]:
-    """The columns that say something in this run, each with how the page shows it."""
+    """The columns that say something in this run, each with how the page shows it.
+
+    Args:
+        scores: Every row of the page.
+
+    Returns:
+        Without the data set where there is one only, and with the metrics of these rows as the title of ``mean``.
+    """
     kinds = begin(" or ".join(dict.fromkeys(METRICS[s.metric] for s in scores)))
     found = []
     for column in COLUMNS:

@@ -14,9 +14,9 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import answer, attacks, chance, charts, plots, questions
 from fedgraph.report.answer import Answer
+from fedgraph.report.phrases import begin, phrase, rounded, rounded_up
 from fedgraph.report.questions import FINDS
-from fedgraph.report.report_rows import phrase, rounded, rounded_up
-from fedgraph.report.scores import METRICS, Best, Score, begin
+from fedgraph.report.scores import METRICS, Best, Score, ceiling, describe_point, format_mean
 
 _MOST_CARDS, MOST_CONDITIONS = 6, 2
 _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
@@ -31,9 +31,18 @@ _PriceCell = tuple[str, str, str]  # value, the row's name with what it loses, t
 class Card:
     """One question, and what to do.
 
-    unit: what is private. right: how good the row is, or why there is nothing. without: the same without privacy. aside:
-    whether it stands below the first ones, folded. use: row, trust and ε; empty where nothing can be recommended. costs,
-    rests: half sentences. anchor: of the row. prices: ε, then a cell for each level of trust of ``trusts``.
+    Attributes:
+        title: The question.
+        unit: What is private, in words.
+        right: How good the row is, or why there is none.
+        without: The same without privacy.
+        trusts: The levels of trust, from the most.
+        aside: Whether it stands below the first ones, folded.
+        use: Row, trust and ε; empty where nothing can be recommended.
+        costs: Half sentences: what privacy takes away.
+        rests: Half sentences: what the guarantee rests on.
+        anchor: Of the row.
+        prices: ε, then a cell for each of ``trusts``.
     """
 
     title: str
@@ -50,7 +59,14 @@ class Card:
 
 
 def make_cards(answered: Answer) -> tuple[Card, ...]:
-    """One card for each question and unit. Questions about whole graphs stand aside where others are about nodes."""
+    """One card for each question and unit.
+
+    Args:
+        answered: The answer.
+
+    Returns:
+        Cards that recommend a row first. Questions about whole graphs stand aside where others are about nodes.
+    """
     every = (*answered.scores, *answered.also)
     asked_for: dict[tuple[tuple[str, ...], str], list[Best]] = {}
     for b in answered.best:
@@ -82,8 +98,11 @@ def _of_graphs(score: Score) -> bool:
 
 
 def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequence[Best], aside: bool) -> Card:
-    picked, top, title = _recommend(own), answer.ceiling(here), questions.question_title(every, here)
-    what, trusts = questions.UNIT_WORDS.get(questions.name_unit(unit, here), ""), tuple(dict.fromkeys(b.trust for b in own))
+    picked = _recommend(own)
+    top = ceiling(here)
+    title = questions.question_title(every, here)
+    what = questions.UNIT_WORDS.get(questions.name_unit(unit, here), "")
+    trusts = tuple(dict.fromkeys(b.trust for b in own))
     without = f"Without privacy: {_good(top)}{answer.name_ceiling(top, own, here)}." if top is not None else ""
     if picked is None or picked.score is None or (picked.score.metric == "ari" and picked.score.mean < FINDS):
         why = "No row keeps a provable ε within what was asked: nothing here can be called private." if unit else ""
@@ -118,7 +137,7 @@ def _good(score: Score) -> str:
     if score.metric == "accuracy":
         return f"right for {100 * score.mean:.0f} of 100"
     scale = {"ari": ", where 0 is chance and 1 the classes", "auc": ", where 0.5 is chance"}.get(score.metric, "")
-    return f"{METRICS[score.metric]} {answer.format_mean(score)}{scale}"
+    return f"{METRICS[score.metric]} {format_mean(score)}{scale}"
 
 
 def _nothing_learnt(own: Sequence[Best]) -> str:
@@ -128,7 +147,7 @@ def _nothing_learnt(own: Sequence[Best]) -> str:
         return ""
     top = max(kept, key=lambda score: score.mean)
     if top.metric == "auc":
-        return f"Nothing to use: {METRICS['auc']} {answer.format_mean(top)} at most, and 0.5 is chance."
+        return f"Nothing to use: {METRICS['auc']} {format_mean(top)} at most, and 0.5 is chance."
     always = f"naming the largest class always would be for {100 * chance.floor(top):.0f}"
     return f"Nothing to use: {_good(top)} at most, and {always}; more than that may be chance."
 
@@ -178,12 +197,19 @@ def _plain(delta: float) -> str:
 
 
 def explain_prices(cards: Sequence[Card]) -> str:
-    """What stands above the tables of prices: what their numbers are, and what an ε lets others conclude."""
-    budgets = dict.fromkeys(e for card in cards for e, _ in card.prices if e != "∞")
-    odds = [math.exp(float(e)) for e in budgets if float(e) < 12]
+    """What stands above the tables of prices: what their numbers are, and what an ε lets others conclude.
+
+    Args:
+        cards: Every card of the page.
+
+    Returns:
+        For each ε below 12 also e^ε, rounded up: how many times more likely a guess may become.
+    """
+    budgets = dict.fromkeys(e for card in cards for e, _ in card.prices if e != "∞" and float(e) < 12)
+    odds = [math.exp(float(e)) for e in budgets]
     grown = ", ".join(
         f"{math.ceil(10 * o) / 10:.1f} times at ε = {e}" if o < 10 else f"{math.ceil(o):,} at {e}"
-        for o, e in zip(odds, budgets, strict=False)
+        for o, e in zip(odds, budgets, strict=True)
     )
     bound = f" What is published makes a guess about one of them more likely by at most (but for δ): {grown}." if grown else ""
     return phrase("page", "prices") + bound
@@ -195,13 +221,19 @@ def _cell(this: Best, own: Sequence[Best], here: Sequence[Score]) -> _PriceCell:
         return ("—", "no row keeps it", "")
     first = next(b.score for b in own if b.score is not None and b.budget == this.budget)
     cost = f" ({this.score.mean - first.mean:+.3f})".replace("-", "−") if this.score is not first else ""
-    return (answer.format_mean(this.score, 3), f"{questions.short_name(this.score, here)}{cost}", this.score.anchor)
+    return (format_mean(this.score, 3), f"{questions.short_name(this.score, here)}{cost}", this.score.anchor)
 
 
 def figures(answered: Answer, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[plots.Figure, ...]]:
-    """One figure per question, one panel per unit and for what is public: units are never mixed in a panel.
+    """One figure for each question, with one panel for each unit and for what is public: units are never mixed in a panel.
 
-    A panel needs two different ε. Returns: the figures of the first screen, and those of questions about whole graphs beside.
+    Args:
+        answered: The answer.
+        notice: Says that data were generated; None where they are real.
+
+    Returns:
+        The figures of the first screen, and those of questions about whole graphs that stand beside. A panel needs two
+        different finite ε.
     """
     found: tuple[list[plots.Figure], list[plots.Figure]] = ([], [])
     answerable = [b for b in answered.best if b.score is not None and b.score.private]
@@ -222,9 +254,14 @@ def figures(answered: Answer, notice: str | None) -> tuple[tuple[plots.Figure, .
 
 
 def draw_for_notebook(answered: Answer, unit: str | None = None) -> Figure:
-    """A figure of matplotlib, one panel per question and unit: means against provable ε.
+    """A figure of matplotlib with means against provable ε, one panel for each question and unit.
 
-    Raises ``ScenarioError`` where no row releases anything at that unit.
+    Args:
+        answered: The answer.
+        unit: Only rows that protect this unit; None: all.
+
+    Raises:
+        ScenarioError: No row has a finite provable ε at that unit.
     """
     private = [s for s in answered.scores if s.private and math.isfinite(s.provable) and unit in (None, s.unit)]
     if not private:
@@ -245,10 +282,13 @@ def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str])
         groups.setdefault((s.name, s.trust.value, reading, s.task), []).append(s)
     lines = []
     for key, own in groups.items():
-        means, spread, tips = [s.mean for s in own], [s.deviation or 0.0 for s in own], tuple(map(describe_point, own))
+        means = [s.mean for s in own]
+        spread = [s.deviation or 0.0 for s in own]
+        tips = tuple(map(describe_point, own))
         lines.append(charts.Series(" — ".join(filter(None, key[:3])), [s.provable for s in own], means, spread, key[:2], tips))
     levels = []
-    top, free = answer.ceiling(here), [s for s in here if questions.reads_nothing(s, unit) and s.usable]
+    top = ceiling(here)
+    free = [s for s in here if questions.reads_nothing(s, unit) and s.usable]
     if top is not None:
         levels.append((f"without privacy: {questions.short_name(top, here)}", top.mean))
     if free:
@@ -258,12 +298,3 @@ def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str])
     heads, symbols = ("Method", "Whom it trusts"), tuple(t.value for t in Trust)
     best = tuple(dict.fromkeys(best))
     return charts.Panel(title, ylabel, tuple(lines), tuple(levels), "provable ε", "log", heads, symbols, best)
-
-
-def describe_point(score: Score) -> str:
-    """What a chart says of one row, line by line."""
-    measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
-    return (
-        f"{score.name}, trust {score.trust.value}\n{answer.format_mean(score, 3)} at provable ε = "
-        f"{rounded_up(score.provable, 4)} ({score.unit_name}){measured}"
-    )

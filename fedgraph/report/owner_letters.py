@@ -11,20 +11,34 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import chance, choices
 from fedgraph.report.choices import ALONE, CURATOR, JOINED, Choice, Choices, Own, join, out_of
-from fedgraph.report.report_rows import phrase, read_phrases, rounded
+from fedgraph.report.phrases import phrase, read_phrases, rounded, rounded_up
 from fedgraph.report.sections.base import Letter
 
 
 def write_letters(found: Choices, dataset: str, beside: Sequence[Choices] = ()) -> tuple[Letter, ...]:
-    """One letter per client, in the order of the data. beside: the same cells by other measures, for its table."""
+    """One letter for each client, in the order of the data.
+
+    Args:
+        found: What every choice gave every client.
+        dataset: Its label.
+        beside: The same cells by other measures, for the table.
+    """
     return tuple(_letter(found, dataset, client, beside) for client in found.clients)
 
 
 def joining_gain(found: Choices, client: str, epsilon: float) -> float | None:
-    """What the best way of joining at ``epsilon`` gives beyond a model that the client makes alone and keeps.
+    """What the best way of joining gives a client beyond a model that it makes alone and keeps.
 
-    Both sides are the client's own best of everything that was tried there. None where one of the two was not measured; 0 where
-    chance alone may make the difference, the number of pairs and budgets among which this one was picked taken into account.
+    Both sides are the client's own best of everything that was tried there.
+
+    Args:
+        found: What every choice gave every client.
+        client: Which one.
+        epsilon: The most that joining may cost.
+
+    Returns:
+        In units of the metric. None where one of the two was not measured. 0 where chance alone may make the difference; the
+        number of pairs and budgets among which this one was picked is taken into account.
     """
     kept, joined = found.kept_by(client), found.joined_by(client, epsilon)
     if not kept or not joined:
@@ -95,7 +109,8 @@ def _answer(found: Choices, client: str, finite: Sequence[float]) -> str:
     if found.seeds < choices.FEWEST_SEEDS:
         return phrase("owner", "few_seeds", count=found.seeds, fewest=choices.FEWEST_SEEDS)
     gains = {e: g for e in finite if (g := joining_gain(found, client, e)) is not None}
-    better, same = [e for e, g in gains.items() if g > 0], [e for e, g in gains.items() if g == 0]
+    better = [e for e, g in gains.items() if g > 0]
+    same = [e for e, g in gains.items() if g == 0]
     if not gains:
         return ""
     if not better:
@@ -152,7 +167,7 @@ def _joining(found: Choices, client: str, epsilon: float, base: float | None) ->
     if price is not None:
         of_links = "exists" if found.unit == "edge" else "are in the data"
         what = "belongs to your data" if (found.unit, found.metric != choices.LINKED) == ("node", True) else of_links
-        often = choices.in_hundred(price, found.delta)
+        often = in_hundred(price, found.delta)
         text += " " + _say(found, "learn", who=who, unit=_unit_word(found), what=what, often=often)
     return text
 
@@ -206,7 +221,14 @@ def _columns(found: Choices, client: str) -> list[Choice]:
 
 
 def _row(found: Choices, client: str, epsilon: float, shown: Choices) -> tuple[str, ...]:
-    """A line of the table. shown: ``found``, or the same cells by another measure; rows are picked by ``found``."""
+    """A line of the table.
+
+    Args:
+        found: What every choice gave every client; rows are picked by it.
+        client: Whose letter it is.
+        epsilon: That was asked for.
+        shown: ``found``, or the same cells by another measure.
+    """
     picked = _picked(found, client, epsilon) or found.best(epsilon, (CURATOR, ALONE))
     cells = []
     for choice in _columns(found, client):
@@ -214,7 +236,7 @@ def _row(found: Choices, client: str, epsilon: float, shown: Choices) -> tuple[s
         value = None if own is None else shown.value(own[0], epsilon, choice, client)
         cells.append("—" if value is None else f"{100 * value:.0f}" + _within(shown, client, value))
     price = None if picked is None else found.price(picked[0], epsilon, picked[1], client)
-    told = "—" if price is None else choices.in_hundred(price, found.delta)
+    told = "—" if price is None else in_hundred(price, found.delta)
     if shown is not found:
         return (f"{rounded(epsilon)}, {choices.BESIDE[shown.metric]}", *cells, "", *(() if undecided(found) else ("",)))
     gain = joining_gain(found, client, epsilon)
@@ -232,3 +254,36 @@ def _within(shown: Choices, client: str, value: float) -> str:
 def undecided(found: Choices) -> bool:
     """Whether nobody is advised: the run was shrunk, or repeated too seldom."""
     return found.short or found.seeds < choices.FEWEST_SEEDS
+
+
+def in_hundred(epsilon: float, delta: float) -> str:
+    """How often of 100 times an attacker can be right, in words.
+
+    Args:
+        epsilon: 0 … ∞.
+        delta: 0 … 1.
+
+    Returns:
+        For example ``at most 74 of 100 times``, rounded up; near 100 with a second digit.
+    """
+    if epsilon == 0:
+        return "no more often than by guessing, 50 of 100 times"
+    share = right_at_most(epsilon, delta)
+    if share >= 0.99995:
+        return "up to always: nothing limits it"
+    return f"at most {rounded_up(100 * share, 1 + (share > 0.995))} of 100 times"
+
+
+def right_at_most(epsilon: float, delta: float) -> float:
+    """How often, of 1, an attacker can be right who tells two equally likely worlds apart that differ in one unit.
+
+    (ε, δ) bounds both errors a, b by 1 − a ≤ e^ε b + δ and 1 − b ≤ e^ε a + δ, so 1 − (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).
+
+    Args:
+        epsilon: 0 … ∞.
+        delta: 0 … 1.
+
+    Returns:
+        ½ … 1.
+    """
+    return min(1.0, (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon)))

@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import jinja2
 from markupsafe import Markup
@@ -14,8 +14,9 @@ from fedgraph.report import answer, attacks, first_screen, plots, references, st
 from fedgraph.report.answer import Answer
 from fedgraph.report.columns import Column, Page, TableCell, page_columns, page_lines
 from fedgraph.report.first_screen import Card
+from fedgraph.report.phrases import phrase, read_asset
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import Row, phrase, read_asset
+from fedgraph.report.report_rows import Row
 from fedgraph.report.scores import Score, row_anchor
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Records, Section, Table
@@ -27,7 +28,14 @@ _NAME_BYTES = 200  # of a file name, before a number and its ending: most file s
 
 @dataclass(frozen=True)
 class Part:
-    """One task on one data set. at: its value of what varies, where it is part of a sweep."""
+    """One task on one data set.
+
+    Attributes:
+        label: Of the task.
+        dataset: Its label.
+        at: Its value of what varies; empty where it is part of no sweep.
+        section: What the page says of it.
+    """
 
     label: str
     dataset: str
@@ -37,7 +45,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Chapter:
-    """One section of the page: a part that stands alone, or several between which ``thing`` varies."""
+    """One section of the page: a part that stands alone, or several between which one thing varies.
+
+    Attributes:
+        title: Its heading.
+        thing: What varies; None for a part that stands alone.
+        figures: With the varied thing on the axis.
+        tables: The same as numbers.
+        parts: In order.
+    """
 
     title: str
     thing: str | None
@@ -48,7 +64,13 @@ class Chapter:
 
 @dataclass(frozen=True)
 class HowMade:
-    """How a run was made: (name, value) pairs, the resolved scenario, the whole environment."""
+    """How a run was made.
+
+    Attributes:
+        facts: (name, value) pairs.
+        scenario: The resolved scenario.
+        environment: All of environment.json.
+    """
 
     facts: tuple[tuple[str, str], ...]
     scenario: str
@@ -57,7 +79,30 @@ class HowMade:
 
 @dataclass(frozen=True)
 class Content:
-    """All that the page shows. opening: of the console. beside: what the cards do not say. aside: charts that stand folded."""
+    """All that the page shows.
+
+    Attributes:
+        title: Its heading.
+        lead: The sentence below it.
+        notice: Says that data were generated; None where they are real.
+        answered: The answer over all rows.
+        opening: The sentences that the console shows, too.
+        beside: What the cards do not say.
+        attacked: What attacks found.
+        front: Charts of the first screen.
+        aside: Charts that stand folded.
+        cards: One for each question.
+        chapters: One for each task or sweep.
+        said: The statements of every row.
+        methods: Each method with its papers.
+        datasets: Each data set with its papers.
+        references: The papers.
+        made: How the run was made.
+        columns: Of the one table.
+        lines: Of the one table, a row each.
+        secret: Whether the run's seed was secret.
+        short: What to say first of a run that was shrunk or is not at its end; None elsewhere.
+    """
 
     title: str
     lead: str
@@ -75,10 +120,10 @@ class Content:
     datasets: tuple[references.LibraryEntry, ...]
     references: tuple[references.Reference, ...]
     made: HowMade
-    columns: tuple[tuple[Column, Page], ...] = field(default=())
-    lines: tuple[tuple[Score, tuple[TableCell, ...]], ...] = field(default=())
-    secret: bool = False  # whether the run's seed was secret
-    short: str | None = None  # what to say first of a run with --quick
+    columns: tuple[tuple[Column, Page], ...] = ()
+    lines: tuple[tuple[Score, tuple[TableCell, ...]], ...] = ()
+    secret: bool = False
+    short: str | None = None
 
     @property
     def figures(self) -> list[Figure]:
@@ -117,10 +162,12 @@ def content_of(
     """What the page shows of any rows: the answer over all of them, charts, one table, statements and papers.
 
     Args:
-        rows: of one run or of several.
-        title, lead, notice: what opens the page; notice says that data were generated.
-        records: the tasks of one run, each of which gets its own part.
-        described: data set → one line; only data sets that are described are listed.
+        rows: Of one run or of several.
+        title: The heading.
+        lead: The sentence below it.
+        notice: Says that data were generated; None where they are real.
+        records: The tasks of one run, each of which gets its own part.
+        described: Data set → one line. Only data sets that are described are listed; None lists all.
     """
     answered, parts = answer.find_answer(rows), _page_chapters(records, notice)
     front, aside = first_screen.figures(answered, notice)
@@ -137,7 +184,13 @@ def content_of(
 
 
 def render_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = None) -> str:
-    """The self-contained page of rows from several runs. runs: their names, for the title. notice: of generated data."""
+    """The self-contained page of rows from several runs.
+
+    Args:
+        rows: Of all runs.
+        runs: Their names, for the title; at least one.
+        notice: Says that data were generated; None where they are real.
+    """
     title = f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}"
     return render(content_of(rows, title, phrase("page", "runs"), notice))
 
@@ -153,7 +206,16 @@ def _page_opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]
 def page_library(
     rows: Sequence[Row], described: Mapping[str, str], kinds: Sequence[str]
 ) -> tuple[tuple[references.LibraryEntry, ...], tuple[references.LibraryEntry, ...], tuple[references.Reference, ...]]:
-    """(methods, data sets, papers), each method and data set with the rows that use it. described: data set → one line."""
+    """What the rows used, each method and data set with the rows that use it.
+
+    Args:
+        rows: Of the page.
+        described: Data set → one line.
+        kinds: The kinds of task of the run.
+
+    Returns:
+        (methods, data sets, papers).
+    """
     methods: dict[str, references.LibraryEntry] = {}
     datasets: dict[str, references.LibraryEntry] = {}
     for row in rows:
@@ -169,7 +231,7 @@ def page_library(
 
 
 def render(content: Content) -> str:
-    """The page."""
+    """The page as HTML; it needs no other file, no network, and no script to be read."""
     shown = [table for chapter in content.chapters for table in chapter.tables]
     inside = [table for chapter in content.chapters for part in chapter.parts for table in part.section.tables]
     text = load_template("page.html").render(
@@ -177,9 +239,9 @@ def render(content: Content) -> str:
         picture=lambda figure: "data:image/webp;base64," + base64.b64encode(plots.for_page(figure)).decode(),
         sort=lambda value: value if isinstance(value, str) else f"{value:.6g}",
         widest=max((len(table.header) for table in (*shown, *inside)), default=0),
-        wide=is_wide, shared_tips=shared_tips, hides_its_order=hides_its_order,
+        wide=is_wide, tips_of=shared_tips, hides_order=hides_its_order,
         kinds={k: list(dict.fromkeys(getattr(s, k) for s, _ in content.lines)) for k in ("dataset", "unit", "trust", "method")},
-        caveats=statement.caveats(content.secret), style=_markup("page.css"), script=_markup("page.js"),
+        outside=statement.caveats(content.secret), style=_markup("page.css"), script=_markup("page.js"),
     )  # fmt: skip
     return re.sub(
         r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)|</p>\s*(?=<p|<ul|<h\d|</?div|</?details)", "", text
@@ -187,14 +249,26 @@ def render(content: Content) -> str:
 
 
 def load_template(name: str, escaped: bool = True) -> jinja2.Template:
-    """A template of this package, where a name that nobody gave is an error."""
+    """A template of this package, where a name that nobody gave is an error.
+
+    Args:
+        name: A file of ``templates``.
+        escaped: Whether values are escaped for HTML.
+    """
     loader, strict = jinja2.FunctionLoader(lambda file: read_asset(f"templates/{file}")), jinja2.StrictUndefined
     environment = jinja2.Environment(autoescape=escaped, undefined=strict, trim_blocks=True, lstrip_blocks=True, loader=loader)
     return environment.get_template(name)
 
 
 def render_owner_pages(content: Content) -> dict[str, str]:
-    """File name → page, one for the owner of each client of each task that counts its clients one by one."""
+    """A page for the owner of each client, of each task that counts its clients one by one.
+
+    Args:
+        content: Of the report.
+
+    Returns:
+        File name → HTML. Names are different also where upper and lower case are the same.
+    """
     template, style = load_template("owner.html"), _markup("page.css")
     found: dict[str, str] = {}
     taken: set[str] = set()

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from fedgraph.report.report_rows import Row, read_asset
+from fedgraph.report.phrases import read_asset
+from fedgraph.report.report_rows import Row
 
 PER_GRAPH = 0.0  # in place of an ε, where the paper gives each graph its own ε = 1/|V|
 TEST_GRAPHS = {"tu/proteins": 111, "tu/mutag": 19, "tu/imdb-binary": 100}  # a tenth of each collection, as the paper tests on
@@ -13,7 +14,19 @@ TEST_GRAPHS = {"tu/proteins": 111, "tu/mutag": 19, "tu/imdb-binary": 100}  # a t
 
 @dataclass(frozen=True)
 class PrintedNumber:
-    """One printed number. epsilon: ∞ for a column without privacy. spread: as printed, None where there is none."""
+    """One printed number.
+
+    Attributes:
+        dataset: As in a scenario.
+        method: As in a scenario, or what was measured.
+        variant: Label of the row; ``*`` fits every label.
+        epsilon: ∞ for a column without privacy.
+        metric: Its name.
+        value: Accuracies as a share of 1.
+        source: Paper, table and version.
+        spread: As printed; None where there is none.
+        unit: Whom the guarantee protects; None: every unit.
+    """
 
     dataset: str
     method: str
@@ -44,7 +57,19 @@ ALL = _read()
 
 
 def find(dataset: str, method: str, variant: str, epsilon: float, metric: str, unit: str | None = None) -> PrintedNumber | None:
-    """The printed number for one row, if there is one; a published variant ``*`` fits every variant, unit None every unit."""
+    """The printed number for one row.
+
+    Args:
+        dataset: As in a scenario.
+        method: As in a scenario.
+        variant: Label of the row.
+        epsilon: That was asked for, ``PER_GRAPH`` or ∞.
+        metric: Its name.
+        unit: Whom the row protects; None fits every number.
+
+    Returns:
+        None where no paper printed one.
+    """
     for p in ALL:
         if None not in (unit, p.unit) and unit != p.unit:
             continue
@@ -54,7 +79,16 @@ def find(dataset: str, method: str, variant: str, epsilon: float, metric: str, u
 
 
 def compare(row: Row, metric: str, printed: PrintedNumber) -> tuple[str, str]:
-    """Our mean less the printed one, and that in standard errors of ours: as a table shows them."""
+    """Our mean less the printed one, as a table shows it.
+
+    Args:
+        row: Ours.
+        metric: What is compared.
+        printed: The printed number.
+
+    Returns:
+        (the difference, the same in standard errors of our mean; ``—`` where these are not known).
+    """
     mean = row.mean(metric)
     errors = in_standard_errors(mean, row.deviation(metric), len(row.values(metric)), printed.value)
     return f"{mean - printed.value:+.3f}", "—" if errors is None else f"{errors:+.1f}"

@@ -14,14 +14,20 @@ from pydantic import TypeAdapter
 
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
-from fedgraph.report.report_rows import read_asset
+from fedgraph.report.phrases import read_asset
 
 _FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")  # name = {value}; braces inside may nest twice
 
 
 @dataclass(frozen=True)
 class Reference:
-    """One paper. key: its name in a page. doi: without ``https://doi.org/``; None where it has none."""
+    """One paper.
+
+    Attributes:
+        key: Its name in a page.
+        text: Authors, title, where and when.
+        doi: Without ``https://doi.org/``; None where it has none.
+    """
 
     key: str
     text: str
@@ -30,24 +36,36 @@ class Reference:
 
 @dataclass
 class LibraryEntry:
-    """A method or a data set. idea: one sentence. references: keys of papers. rows: name → place of the first row so called."""
+    """A method or a data set that a run used.
+
+    Attributes:
+        name: As in the scenario.
+        idea: One sentence.
+        references: Keys of its papers.
+        rows: Name of a row → the place of the first row so called.
+    """
 
     name: str
     idea: str
     references: tuple[str, ...]
     rows: dict[str, str] = field(default_factory=dict)
-    facts: tuple[str, ...] = ()
 
     @property
     def anchor(self) -> str:
+        """The name of its place in the page: lower-case letters, digits and hyphens."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 
 @dataclass(frozen=True)
 class Bibliography:
-    """papers.yaml. dois: key of a method's bibtex → DOI. papers: key → text and doi. data: family of data sets → key.
+    """What papers.yaml holds: papers that no method's file names.
 
-    geometry, accounting: what counts and compares.
+    Attributes:
+        dois: Key of a method's bibtex → DOI.
+        papers: Key → its text and, where it has one, its DOI.
+        data: Family of data sets → key.
+        geometry: Keys of the papers behind comparing graphs.
+        accounting: Keys of the papers behind counting privacy.
     """
 
     dois: Mapping[str, str]
@@ -104,7 +122,13 @@ def idea_of(method: str) -> str:
 
 
 def collect_papers(methods: Iterable[str], datasets: Iterable[str], geometry: bool) -> list[Reference]:
-    """Every paper once: methods first, then data, then what counts and compares."""
+    """Every paper of a run once: methods first, then data, then what counts and compares.
+
+    Args:
+        methods: Names of methods, and of rows that are none.
+        datasets: Names of data sets.
+        geometry: Whether graphs are compared.
+    """
     found = [r for name in methods for r in papers_of_method(name)]
     found += [r for name in datasets for r in papers_of_data(name)]
     if geometry:

@@ -1,18 +1,12 @@
-"""From finished cells to rows, averaged over seeds; and how numbers of a row are printed.
-
-The long texts of a report, which stand in ``templates/phrases.yaml`` by part and name.
-"""
+"""From finished cells to rows, averaged over seeds."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
-from importlib import resources
-
-import yaml
+from functools import cached_property, lru_cache
 
 from fedgraph.audit import curve, one_run
 from fedgraph.cells.entry import Entry, RowKey
@@ -22,13 +16,26 @@ from fedgraph.privacy.units import Protection
 
 @lru_cache(maxsize=4096)
 def lower_bound(counts: tuple[one_run.Count, ...], delta: float, by: str = "counting", alpha: float = one_run.ALPHA) -> float:
-    """``curve.estimated_bound``, computed once: every table asks for the same bounds."""
+    """The ε that guesses about canaries refute (``curve.estimated_bound``).
+
+    It is computed once, since every table asks for the same bounds.
+
+    Args:
+        counts: One for each number of guesses.
+        delta: Of the guarantee, 0 … 1.
+        by: Which bound reads them.
+        alpha: The probability with which it may be wrong.
+    """
     return curve.estimated_bound(list(counts), delta, by, alpha)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of every table: a configuration, averaged over seeds. entries: its cells, one per seed."""
+    """One line of every table: a configuration, averaged over seeds.
+
+    Attributes:
+        entries: Its cells, one for each seed; at least one.
+    """
 
     entries: tuple[Entry, ...]
 
@@ -48,7 +55,11 @@ class Row:
 
     @property
     def protection(self) -> Protection:
-        """What its ε protects. ``ValueError`` for a row that states no protection."""
+        """What its ε protects.
+
+        Raises:
+            ValueError: The row states no protection.
+        """
         if self.head.protection is None:
             raise ValueError(f"{self.head.row_key} states no protection")
         return self.head.protection
@@ -77,14 +88,26 @@ class Row:
 
     @property
     def attack(self) -> CanaryAttack:
-        """What was guessed; of a row with ``attacked`` guesses only (``ValueError`` otherwise)."""
+        """What was guessed.
+
+        Raises:
+            ValueError: No cell of the row was attacked.
+        """
         found = next((e.facts.attack for e in self.entries if e.facts.attack is not None), None)
         if found is None:
             raise ValueError(f"no cell of {self.head.row_key} was attacked")
         return found
 
     def bound(self, counts: Sequence[one_run.Count], alpha: float = one_run.ALPHA) -> float:
-        """The ε that such guesses refute at the row's δ, wrong with probability at most ``alpha``."""
+        """The ε that guesses refute at the row's δ.
+
+        Args:
+            counts: One for each number of guesses.
+            alpha: The probability with which it may be wrong.
+
+        Raises:
+            ValueError: No cell of the row was attacked.
+        """
         return lower_bound(tuple(counts), float(self.head.delta or 0.0), self.attack.estimator, alpha)
 
     @cached_property
@@ -103,7 +126,11 @@ class Row:
         return self.provable if self.attack.path is None else self.path(self.attack.path)
 
     def path(self, name: str) -> float:
-        """The largest provable ε of one path over seeds."""
+        """The largest provable ε of one path over seeds.
+
+        Raises:
+            ValueError: No seed has this path.
+        """
         return max(e.paths[name] for e in self.entries if name in e.paths)
 
     @property
@@ -132,42 +159,15 @@ class Row:
 
 
 def group_rows(entries: Sequence[Entry]) -> list[Row]:
-    """Rows in order of first appearance."""
+    """Cells as rows, in order of first appearance.
+
+    Args:
+        entries: Cells of any tasks.
+    """
     groups: dict[RowKey, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.row_key, []).append(entry)
     return [Row(tuple(group)) for group in groups.values()]
-
-
-def rounded(value: float | None, digits: int = 3) -> str:
-    """For tables: ``—`` for none, ``∞``, at most ``digits`` significant digits beyond the point."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "—"
-    if math.isinf(value):
-        return "∞"
-    return f"{value:.{digits}g}" if value and abs(value) < 0.01 else f"{value:.{digits}f}".rstrip("0").rstrip(".")
-
-
-def rounded_up(value: float | None, digits: int = 2) -> str:
-    """As ``number``, rounded up: a printed upper bound is never below the computed one."""
-    if value is None or not math.isfinite(value) or value == 0:
-        return rounded(value, digits)
-    scale = 10.0 ** (digits if value >= 0.01 else digits - 1 - math.floor(math.log10(value)))
-    return rounded(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
-
-
-def say_count(count: int, what: str) -> str:
-    """``1 seed``, ``2 seeds``."""
-    return f"{count} {what}{'s' if count > 1 else ''}"
-
-
-def averaged_over(count: int, what: str = "seed", error: str = "deviation") -> str:
-    """How ``count`` repetitions are summed up, in words: ± only where there are two or more.
-
-    >>> averaged(1), averaged(3, "fold")
-    ('one seed', 'mean ± standard deviation over 3 folds')
-    """
-    return f"one {what}" if count == 1 else f"mean ± standard {error} over {count} {what}s"
 
 
 def mean_spread(row: Row, metric: str) -> str:
@@ -175,19 +175,3 @@ def mean_spread(row: Row, metric: str) -> str:
     found = row.values(metric)
     spread = f" ± {row.deviation(metric):.3f}" if len(found) > 1 else ""
     return f"{row.mean(metric):.3f}{spread}" if found else "—"
-
-
-def read_asset(name: str) -> str:
-    """The text of a file that comes with the report."""
-    return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
-def read_phrases() -> Mapping[str, Mapping[str, str]]:
-    """Part → name → text."""
-    return dict(yaml.safe_load(read_asset("templates/phrases.yaml")))
-
-
-def phrase(part: str, name: str, /, **values: object) -> str:
-    """One text. values: of the names in braces that stand in it."""
-    return read_phrases()[part][name].format(**values)

@@ -14,6 +14,7 @@ from fedgraph.cells.entry import Entry, from_json, portable, read_file
 from fedgraph.cells.environment import Environment
 from fedgraph.cells.facts import ParticipationFacts
 from fedgraph.errors import DataError
+from fedgraph.report.phrases import phrase_first
 from fedgraph.report.report_rows import Row, group_rows
 from fedgraph.report.result_files import NAMING, identity_in, identity_of
 from fedgraph.report.scores import Score, row_anchor, score_rows
@@ -30,10 +31,16 @@ UNREPORTED = "UNFINISHED RUN: all {} cells are done, but no report was written. 
 
 @dataclass(frozen=True)
 class SavedRun:
-    """entries: finished cells as stored, in the order of results.json. files: of each. title: of its scenario, or its name.
+    """A run as its folder holds it.
 
-    notice: says which data were generated, whether the run was shrunk, and how many cells are done where it is not at its end;
-    None where nothing is to say.
+    Attributes:
+        folder: Where it lies.
+        entries: Finished cells as stored, in the order of results.json.
+        environment: What it was made with.
+        title: Of its scenario, or its name.
+        notice: Says which data were generated, whether the run was shrunk, and how many cells are done where it is not at its
+            end; None where nothing is to say.
+        files: The file of each of ``entries``.
     """
 
     folder: Path
@@ -49,14 +56,23 @@ class SavedRun:
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
+        """Every configuration, its seeds together."""
         return tuple(group_rows(self.entries))
 
     @cached_property
     def scores(self) -> tuple[Score, ...]:
+        """The rows that can be compared."""
         return score_rows(self.rows)
 
     def find(self, name: str) -> Row:
-        """The row with this anchor, or the only one called so or whose anchor or name contains it; ``DataError`` otherwise."""
+        """One row by its name.
+
+        Args:
+            name: Its anchor; or a name, or a part of an anchor or a name, that only one row has.
+
+        Raises:
+            DataError: No row, or more than one, has this name; the line lists anchors.
+        """
         anchors = {row_anchor(row): row for row in self.rows}
         if name in anchors:
             return anchors[name]
@@ -64,14 +80,20 @@ class SavedRun:
         near = near or [s.anchor for s in self.scores if name in s.name]
         if len(near) == 1:
             return anchors[near[0]]
-        shown = ", ".join((near or list(anchors))[:6])
-        more = f" and {len(near or anchors) - 6} more" if len(near or anchors) > 6 else ""
+        allowed = phrase_first(near or list(anchors), 6)
         many = f"{len(near)} rows" if near else "no row"
-        raise DataError(f"{self.folder}: {many} with a name like {name!r}; allowed: {shown}{more}")
+        raise DataError(f"{self.folder}: {many} with a name like {name!r}; allowed: {allowed}")
 
 
 def load_run(folder: Path) -> SavedRun:
-    """Read a run, also one that is at work or was broken off; ``DataError`` where there is none, or a file is damaged."""
+    """Read a run, also one that is at work or was broken off.
+
+    Args:
+        folder: Of the run.
+
+    Raises:
+        DataError: There is no run, a file is damaged, or a cell and results.json say different things.
+    """
     results, environment, scenario = (folder / name for name in ("results.json", "environment.json", "scenario.yaml"))
     for file in (environment, scenario):
         if not file.is_file():
@@ -111,7 +133,16 @@ def _read_cell(file: Path) -> Entry:
 def _require_rows(
     cells: Mapping[Path, Entry], rows: Sequence[Mapping[str, object]], order: Mapping[tuple[str, ...], int]
 ) -> None:
-    """``DataError`` where a cell with a number says what no row of ``results.json`` says: one of the two was edited."""
+    """Refuse a run whose cells and ``results.json`` say different things: one of the two was edited.
+
+    Args:
+        cells: File → its cell. A cell without a number is not compared.
+        rows: Of ``results.json``.
+        order: What names a cell → the place of its first row.
+
+    Raises:
+        DataError: The line says what differs.
+    """
     names = (*NAMING, "participation", "client", "epsilon_provable")
     free = set(order) - set(map(identity_of, cells.values()))
     for file, entry in cells.items():

@@ -1,6 +1,6 @@
 """The scores and guarantees of a configuration as plain values, which the answer, the tables and the charts read.
 
-``scored`` turns rows (cells averaged over seeds) into ``Score``s. Nothing here reads a file or knows a page.
+``score_rows`` turns rows (cells averaged over seeds) into ``Score``s. Nothing here reads a file or knows a page.
 """
 
 import hashlib
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import attacks
-from fedgraph.report.report_rows import Row, read_phrases, rounded_up
+from fedgraph.report.phrases import read_phrases, rounded_up
+from fedgraph.report.report_rows import Row
 from fedgraph.worlds.world import World
 
 METRICS, SHORT = read_phrases()["metrics"], read_phrases()["short_metrics"]  # what an answer is about; the first that a row has
@@ -20,21 +21,34 @@ METRICS, SHORT = read_phrases()["metrics"], read_phrases()["short_metrics"]  # w
 USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 
 
-def begin(words: str) -> str:
-    """``words`` as a sentence begins with them: names such as ROC keep their letters."""
-    return words[:1].upper() + words[1:]
-
-
 @dataclass(frozen=True)
 class Score:
     """One configuration, averaged over its seeds.
 
-    anchor: its name in a page and in a command, the same in every run of the same scenario. asked: rows can be compared
-    only where these are equal (data set, metric, protocol, split, and what is public unless it is the usual). trust: whom
-    its guarantee needs to be trusted. mean: NaN where the row has no number. deviation:
-    None for one seed.
-    provable: the largest ε over seeds of everything that is released. verdict: of the attack, see ``report.attacks.Verdict``.
-    private: whether anything computed from private data is released at all. status: ``ok``, or why there is no number.
+    Attributes:
+        row: The cells.
+        anchor: Its name in a page and in a command, the same in every run of the same scenario.
+        task: The task's label.
+        dataset: The label of the data set.
+        method: The method.
+        variant: The label of the row.
+        target: The ε that was asked for.
+        calibrated_by: For which reading of ε the noise was chosen.
+        delta: The δ of every ε here; None where there is no protection.
+        unit: Whom the guarantee protects; ``none`` without one.
+        trust: Whom its guarantee needs to be trusted.
+        asked: Rows can be compared only where these are equal: data set, metric, protocol, split, and what is public unless
+            it is the usual.
+        metric: What it is compared by.
+        mean: Over seeds; NaN where the row has no number.
+        deviation: Sample standard deviation over seeds; None for one seed.
+        seeds: How many.
+        provable: The largest ε over seeds of everything that is released.
+        published: What the paper's formula says; None where it says nothing.
+        measured: What an attack proves at least; None where the row was not attacked.
+        verdict: What the attack says of ``provable``.
+        private: Whether anything computed from private data is released at all.
+        status: ``ok``, or why there is no number.
     """
 
     row: Row
@@ -102,9 +116,15 @@ class Score:
 
 @dataclass(frozen=True)
 class Best:
-    """The best row within one provable ε and one level of trust; ``ties``: rows that are not worse by two standard errors.
+    """The best row within one provable ε and one level of trust.
 
-    budget: the ε asked for. score: None where no row keeps it.
+    Attributes:
+        asked: The question, as in ``Score``.
+        unit: Whom the guarantee protects.
+        budget: The ε that was asked for.
+        trust: The most that may be trusted.
+        score: None where no row keeps ``budget``.
+        ties: Rows that are not worse by two standard errors.
     """
 
     asked: tuple[str, ...]
@@ -118,7 +138,10 @@ class Best:
 def score_rows(rows: Sequence[Row]) -> tuple[Score, ...]:
     """The rows that have a metric to compare them by (``METRICS``), in their order. Others (claims, distances) are left out.
 
-    All rows of one task are compared by the same metric, the first of ``METRICS`` that each of them has.
+    All rows of one task on one data set are compared by the same metric where there is one that each of them has.
+
+    Args:
+        rows: Of one run, or of several together.
     """
     return _scored(rows, 0)
 
@@ -155,7 +178,14 @@ def _has(row: Row, metric: str) -> bool:
 
 
 def row_anchor(row: Row) -> str:
-    """Letters, digits and hyphens: a readable name and six digits that make it unique."""
+    """A row's name in a page and in a command.
+
+    Args:
+        row: With or without a score.
+
+    Returns:
+        Letters, digits, hyphens and underscores: a readable name, and six hexadecimal digits of what names the row.
+    """
     identity = tuple(part.to_dict() if isinstance(part, World) else str(part) for part in row.head.row_key)
     text = "-".join((row.head.method, row.head.variant, row.head.world.words, f"eps-{row.head.epsilon:g}"))
     readable = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-").replace(".", "_")
@@ -163,7 +193,7 @@ def row_anchor(row: Row) -> str:
 
 
 def trust_of(row: Row) -> Trust:
-    """From who must not learn it; a row without a stated viewer is one that trusts everybody."""
+    """Whom a row's guarantee needs to be trusted; a row without a stated viewer is one that trusts everybody."""
     protection = row.head.protection
     return Trust.CURATOR if protection is None else Trust.against(protection.viewer)
 
@@ -183,3 +213,30 @@ def _score(row: Row, verdict: attacks.Verdict, metric: str) -> Score:
         provable=row.provable, published=row.published, measured=row.measured, verdict=verdict,
         private=bool(head.paths) or math.isinf(row.provable), status=status,
     )  # fmt: skip
+
+
+def ceiling(scores: Sequence[Score]) -> Score | None:
+    """The best row that was asked for no privacy."""
+    return max((s for s in scores if s.raw and math.isfinite(s.mean)), key=lambda s: s.mean, default=None)
+
+
+def format_mean(score: Score, digits: int = 2) -> str:
+    """Mean ± standard deviation over seeds; ± only with two seeds or more.
+
+    Args:
+        score: The row.
+        digits: Beyond the point; one more where ± would be 0.
+    """
+    if score.deviation is not None and 0 < score.deviation < 0.5 * 10**-digits:
+        digits += 1  # "± 0.00" would say that nothing varies
+    spread = "" if score.deviation is None else f" ± {score.deviation:.{digits}f}"
+    return f"{round(score.mean, digits) + 0.0:.{digits}f}{spread}"
+
+
+def describe_point(score: Score) -> str:
+    """What a chart says of one row, line by line."""
+    measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
+    return (
+        f"{score.name}, trust {score.trust.value}\n{format_mean(score, 3)} at provable ε = "
+        f"{rounded_up(score.provable, 4)} ({score.unit_name}){measured}"
+    )

@@ -30,15 +30,17 @@ from fedgraph.privacy.settle import again
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Viewer
 from fedgraph.report import answer, attacks, page
-from fedgraph.report.report_rows import Row, lower_bound, mean_spread, phrase, rounded, rounded_up
+from fedgraph.report.phrases import phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row, lower_bound, mean_spread
 from fedgraph.report.saved_run import SavedRun
-from fedgraph.report.scores import METRICS, row_anchor, trust_of
+from fedgraph.report.scores import METRICS, ceiling, row_anchor, trust_of
 from fedgraph.report.statement import caveats
 
 Told: TypeAlias = dict[str, Any]  # what a template reads, or what was read from one
 BLANK = "[BLANK: to be filled in by whoever publishes]"
 _NO_DATE = "1900-01-01"  # the registry wants a date; its own template writes this one where none is known
 _MOST_KINDS = 8  # of releases that are listed
+_DIGITS = 6  # significant ones of a registered ε
 MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
 
 _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
@@ -46,7 +48,13 @@ _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mech
 
 @dataclass(frozen=True)
 class Sheet:
-    """html: the page. record: the draft for the registry; None where nothing is guaranteed, so there is nothing to register."""
+    """The privacy sheet of one row.
+
+    Attributes:
+        anchor: Of the row.
+        html: The page.
+        record: The draft for the registry; None where nothing is guaranteed, so there is nothing to register.
+    """
 
     anchor: str
     html: str
@@ -54,7 +62,15 @@ class Sheet:
 
 
 def sheet(run: SavedRun, row: Row | None = None) -> Sheet:
-    """The sheet of ``row``; without one, of the row that is the answer at the least ε and the least trust that has one."""
+    """The sheet of one row; its price is computed anew from the ledger lines in its cells.
+
+    Args:
+        run: The run.
+        row: The row; None: the answer at the least ε and the least trust that has one.
+
+    Raises:
+        DataError: No row is the answer, the row states no protection, or a cell states another price than its ledger.
+    """
     chosen = _answer(run) if row is None else row
     if chosen.head.protection is None:
         raise DataError(f"{run.folder}: {row_anchor(chosen)} states no protection, so there is nothing to sign")
@@ -65,9 +81,18 @@ def sheet(run: SavedRun, row: Row | None = None) -> Sheet:
 
 
 def write(made: Sheet, out: Path, force: bool = False) -> list[Path]:
-    """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``; the files.
+    """Write ``privacy_sheet_….html`` and, for a row with a guarantee, ``deployment_….yaml``. Nothing is left half-written.
 
-    ``DataError`` where one is already there with another content, unless ``force``. Nothing is left half-written.
+    Args:
+        made: The sheet.
+        out: The folder, which is made where it is missing.
+        force: Whether files with another content are replaced.
+
+    Returns:
+        The files.
+
+    Raises:
+        DataError: A file is already there with another content, or cannot be written.
     """
     stem = made.anchor.replace("-", "_")
     files = {out / f"privacy_sheet_{stem}.html": made.html}
@@ -91,11 +116,18 @@ def as_yaml(record: Told) -> str:
     return head + yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9)
 
 
-def round_up(value: float, digits: int = 6) -> float:
-    """A registered ε: never below the proven one. ``ValueError`` for ∞, which nobody registers."""
+def round_up(value: float) -> float:
+    """A registered ε: six significant digits, never below the proven one.
+
+    Args:
+        value: At least 0 and finite.
+
+    Raises:
+        ValueError: ``value`` is ∞, which nobody registers.
+    """
     if not math.isfinite(value):
         raise ValueError(f"ε = {value} is no finite ε, so there is no record of it")
-    scale = 10.0 ** (digits - math.ceil(math.log10(value))) if value > 0 else 1.0
+    scale = 10.0 ** (_DIGITS - math.ceil(math.log10(value))) if value > 0 else 1.0
     rounded = math.ceil(value * scale) / scale
     return rounded if rounded >= value else math.nextafter(value, math.inf)
 
@@ -130,7 +162,7 @@ def _told(run: SavedRun, row: Row) -> Told:
     left = len(found) - _MOST_KINDS + 1
     return {
         "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": trust_of(row),
-        "name": f"{head.method} · {head.variant} · {head.world.words}",
+        "name": f"{row.name} · {head.world.words}",
         "anchor": row_anchor(row),
         "holds": math.isfinite(row.provable),
         "of_paths": "; ".join(f"{path}: {rounded_up(row.path(path), 4)}" for path in head.paths),
@@ -149,7 +181,15 @@ def _told(run: SavedRun, row: Row) -> Told:
 
 
 def _require_price(run: SavedRun, row: Row) -> None:
-    """``DataError`` in one line where a cell of the row states another ε, of everything or of a path, than its ledger costs."""
+    """Refuse a row that states another price than its ledger.
+
+    Args:
+        run: The run.
+        row: The row, each cell of which is priced anew.
+
+    Raises:
+        DataError: A cell states another ε, of everything or of a path, another protection or δ, or other paths than its ledger.
+    """
     for entry in row.entries:
         name = f"{run.file_of(entry)}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
         try:
@@ -175,12 +215,21 @@ def _ledger_of(entry: Entry) -> tuple[Account, list[Line]]:
 
 
 def shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
-    """Sensitivity, noise of one client, and what is added up where, of each kind of release."""
+    """Sensitivity, noise of one client, and what is added up where, of each kind of release.
+
+    Args:
+        row: The row.
+        protection: Its protection.
+
+    Yields:
+        (heading, words).
+    """
     yield "What is added up where", phrase("added_up", protection.viewer.value)
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0
     for line in {(line.path, line.mechanism): line for line in _ledger_of(row.head)[1]}.values():
-        found, multiplier = _STD.search(line.mechanism), vars(line.event).get("noise_multiplier")
+        found = _STD.search(line.mechanism)
+        multiplier = vars(line.event).get("noise_multiplier")
         if found is None or not isinstance(multiplier, float) or not multiplier:
             yield f"Sensitivity on the path {line.path}", f"in the price: {describe_event(line.event)}"
             continue
@@ -221,7 +270,7 @@ def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
     for name in dict.fromkeys(m for e in row.entries for m in e.metrics if not m.startswith("attack_")):
         yield METRICS.get(name, name.replace("_", " ")), mean_spread(row, name) + over
         over = ""
-    top = answer.ceiling([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
+    top = ceiling([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
     if top is not None:
         yield "Without privacy", f"{METRICS[top.metric]} {mean_spread(top.row, top.metric)} ({top.name})"
 

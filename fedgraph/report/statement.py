@@ -10,19 +10,35 @@ from dataclasses import dataclass
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.privacy.units import Protection
 from fedgraph.report import attacks
-from fedgraph.report.report_rows import Row, phrase, rounded, rounded_up
+from fedgraph.report.phrases import phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row
 from fedgraph.report.scores import row_anchor
 
 
 def caveats(secret: bool) -> tuple[str, ...]:
-    """What is outside every statement. secret: whether the run's seed was ``secret``."""
+    """What is outside every statement.
+
+    Args:
+        secret: Whether the run's seed was ``secret``.
+
+    Returns:
+        Three texts: on floating point, on the seed, and on the page itself.
+    """
     return tuple(phrase("statement", name) for name in ("floating_point", "secret" if secret else "seed", "page"))
 
 
 @dataclass(frozen=True)
 class Statement:
-    """anchor: the name of its place in the page. who: method and variant. world: who is trusted. target: the ε asked for.
-    sentences: the statement. conditions: what it assumes, one sentence each. notes: what its plan adds.
+    """The privacy of one row in words.
+
+    Attributes:
+        anchor: The name of its place in the page.
+        who: Method and variant.
+        world: Who is trusted.
+        target: The ε that was asked for.
+        sentences: The statement.
+        conditions: What it assumes, one sentence each.
+        notes: What its plan adds.
     """
 
     anchor: str
@@ -45,7 +61,11 @@ class Statement:
 
 
 def describe_row(row: Row) -> Statement:
-    """The statement of one row."""
+    """The statement of one row.
+
+    Raises:
+        ValueError: The row states no protection.
+    """
     protection = row.protection
     target = "no budget" if math.isinf(row.head.epsilon) else f"ε = {rounded(row.head.epsilon)}"
     reading = " (as published)" if row.head.calibrated_by == "published" else ""
@@ -98,7 +118,14 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
 
 @dataclass(frozen=True)
 class Shared:
-    """What several rows of a family say. rows: which, in words."""
+    """What several rows of a family say.
+
+    Attributes:
+        rows: Which, in words.
+        sentences: Of their statements.
+        conditions: What they assume.
+        notes: What their plans add.
+    """
 
     rows: str
     sentences: tuple[str, ...]
@@ -108,7 +135,15 @@ class Shared:
 
 @dataclass(frozen=True)
 class StatementFamily:
-    """Rows of one method and variant. said: what each of them says alone. shared: what several of them say, each once."""
+    """Rows of one method and variant, of one task on one data set.
+
+    Attributes:
+        who: Method and variant.
+        task: Its label.
+        dataset: Its label.
+        said: What each of them says alone.
+        shared: What several of them say, each once.
+    """
 
     who: str
     task: str

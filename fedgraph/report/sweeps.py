@@ -6,10 +6,12 @@ Such parts become one section with that thing on the axis; what each value found
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from fedgraph.report import answer, charts, first_screen, plots
-from fedgraph.report.report_rows import group_rows, rounded
-from fedgraph.report.scores import METRICS, Score, score_rows
+from fedgraph.report import charts, plots
+from fedgraph.report.phrases import rounded
+from fedgraph.report.report_rows import group_rows
+from fedgraph.report.scores import METRICS, Score, describe_point, format_mean, score_rows
 from fedgraph.report.sections.base import Records, Table
 
 ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
@@ -17,7 +19,13 @@ ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
 
 @dataclass(frozen=True)
 class Sweep:
-    """thing: what varies, None for a part that stands alone. at: the value of each of ``parts``."""
+    """Parts of a run between which one thing varies.
+
+    Attributes:
+        parts: In order.
+        thing: What varies; None for a part that stands alone.
+        at: The value of each of ``parts``; empty for a part that stands alone.
+    """
 
     parts: tuple[Records, ...]
     thing: str | None = None
@@ -100,14 +108,19 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 @dataclass(frozen=True)
 class VariedSetting:
-    """One setting of the methods of a part that takes several values. places: row → (its value, the line it stands on)."""
+    """One setting of the methods of a part that takes several values.
+
+    Attributes:
+        thing: What it is called.
+        places: Row → (its value, the line that it stands on).
+    """
 
     thing: str
     places: Mapping[str, tuple[float, str]]
 
 
 def varied_within(record: Records) -> tuple[VariedSetting, ...]:
-    """The numbers that vary between the methods of a part while all else stays equal, three values of each at least."""
+    """The numbers that vary between the methods of a part while all else stays equal, if some line has three values."""
     given = record.settings.get("methods")
     specs: list[Mapping[str, object]] = given if isinstance(given, list) else []
     found = []
@@ -145,7 +158,15 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
 
 
 def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
-    """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table."""
+    """What varies, as figures and as tables.
+
+    Args:
+        sweep: The parts.
+        notice: Says that data were generated; None where they are real.
+
+    Returns:
+        For each thing that varies a figure with one panel for each data set and ε, and a table; none where nothing differs.
+    """
     inside = varied_within(sweep.parts[0])
     if sweep.thing is None or (inside and sweep.thing == inside[0].thing and len({r.label for r in sweep.parts}) == 1):
         # One figure and one table for each setting that varies between the methods, with a panel per data set and ε.
@@ -154,17 +175,22 @@ def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tu
         scores = [s for record in sweep.parts for s in score_rows(group_rows(record.entries))]
         for varied in inside:
             known = [(place, s) for s in scores if (place := varied.places.get(f"{s.method}/{s.variant}"))]
-            drawn = _drawn(sweep.parts[0].name, varied.thing, [(at, s, line) for (at, line), s in known], True, notice)
+            drawn = _drawn(sweep.parts[0].name, varied.thing, [Point(at, s, line) for (at, line), s in known], True, notice)
             figures += drawn[0]
             tables += drawn[1]
         return tuple(figures), tuple(tables)
     places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
     rows = [row for r in sweep.parts for row in group_rows(r.entries)]
-    points = [(places[s.task, s.dataset], s, s.name) for s in score_rows(rows) if (s.task, s.dataset) in places]
+    points = [Point(places[s.task, s.dataset], s, s.name) for s in score_rows(rows) if (s.task, s.dataset) in places]
     return _drawn(sweep.parts[0].name, sweep.thing, points, sweep.thing != "data set", notice)
 
 
-Point = tuple[float | str, Score, str]
+class Point(NamedTuple):
+    """One row in a figure: the value of what varies, the row, and the name of its line."""
+
+    at: float | str
+    score: Score
+    line: str
 
 
 def _drawn(
@@ -177,17 +203,17 @@ def _drawn(
     several = by_data and len(datasets) > 1
     for dataset in datasets if by_data else [None]:
         for target in targets:
-            own = [p for p in points if dataset in (None, p[1].dataset) and target in (None, p[1].target)]
-            own = [p for p in own if math.isfinite(p[1].mean)]
+            own = [p for p in points if dataset in (None, p.score.dataset) and target in (None, p.score.target)]
+            own = [p for p in own if math.isfinite(p.score.mean)]
             lines = _lines(own)
             if not lines or len({at for at, _, _ in own}) < 2:
                 continue
             budget = "" if target is None else "no privacy" if math.isinf(target) else f"asked for ε = {rounded(target)}"
             title = ", ".join(filter(None, (dataset if several else "", budget)))
             heads = ("Method", "Whom it trusts")
-            panels.append(charts.Panel(title, METRICS[own[0][1].metric], lines, (), thing, "even", heads))
+            panels.append(charts.Panel(title, METRICS[own[0].score.metric], lines, (), thing, "even", heads))
             body += [
-                (title, " ".join(filter(None, (line, reading))), trust, {at: answer.format_mean(s, 3) for at, s, _ in drawn})
+                (title, " ".join(filter(None, (line, reading))), trust, {at: format_mean(s, 3) for at, s, _ in drawn})
                 for (line, trust, reading), drawn in _groups(own).items()
             ]
     if not panels:
@@ -205,18 +231,19 @@ def _groups(own: Sequence[Point]) -> dict[tuple[str, str, str], list[Point]]:
     found: dict[tuple[str, str, str], list[Point]] = {}
     readings = {s.calibrated_by for _, s, _ in own if math.isfinite(s.target)}
     for point in own:
-        reading = point[1].calibrated_by if len(readings) > 1 else ""
-        found.setdefault((point[2], point[1].trust.value, reading), []).append(point)
+        reading = point.score.calibrated_by if len(readings) > 1 else ""
+        found.setdefault((point.line, point.score.trust.value, reading), []).append(point)
     return found
 
 
 def _lines(own: Sequence[Point]) -> tuple[charts.Series, ...]:
     lines = []
     for key, points in _groups(own).items():
-        ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p[0]))
+        ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p.at))
         named = [at if isinstance(at, str) else f"{at:g}" for at, _, _ in ordered]
-        tips = tuple(f"{first_screen.describe_point(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
-        means, spread = [s.mean for _, s, _ in ordered], [s.deviation or 0.0 for _, s, _ in ordered]
+        tips = tuple(f"{describe_point(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
+        means = [s.mean for _, s, _ in ordered]
+        spread = [s.deviation or 0.0 for _, s, _ in ordered]
         at, joined = [at for at, _, _ in ordered], not any(isinstance(at, str) for at, _, _ in ordered)
         lines.append(charts.Series(" — ".join(filter(None, key)), at, means, spread, key[:2], tips, joined))  # type: ignore[arg-type]
     return tuple(lines)

@@ -22,7 +22,13 @@ _Param = str | float | int
 
 @dataclass(frozen=True)
 class TrackedRow:
-    """One row: params tell what it is, metrics hold finite numbers only."""
+    """One row, as a dashboard wants it.
+
+    Attributes:
+        name: Letters, digits, ``_``, ``.``, ``=`` and ``-``.
+        params: What the row is.
+        metrics: Finite numbers only.
+    """
 
     name: str
     params: dict[str, _Param]
@@ -42,7 +48,18 @@ def lines(scores: Sequence[Score]) -> Iterator[TrackedRow]:
 
 
 def tensorboard(scores: Sequence[Score], folder: Path) -> int:
-    """Write one HPARAMS entry per row below ``folder``; how many. ``ScenarioError``: the package is missing."""
+    """Write one HPARAMS entry for each row with a result.
+
+    Args:
+        scores: The rows.
+        folder: Where TensorBoard looks.
+
+    Returns:
+        How many entries were written.
+
+    Raises:
+        ScenarioError: The package ``tensorboard`` is missing.
+    """
     _needs("tensorboard", "tensorboard")
     writer_of = importlib.import_module("torch.utils.tensorboard").SummaryWriter
     written = 0
@@ -54,7 +71,20 @@ def tensorboard(scores: Sequence[Score], folder: Path) -> int:
 
 
 def mlflow(scores: Sequence[Score], experiment: str, run_name: str, uri: str | None) -> int:
-    """Log one parent run with a nested run per row; how many rows. uri: of the server or folder; None: MLflow's own."""
+    """Log one parent run with a nested run for each row with a result.
+
+    Args:
+        scores: The rows.
+        experiment: Its name in MLflow.
+        run_name: Of the parent run.
+        uri: Of the server or folder; None: as MLflow is set up.
+
+    Returns:
+        How many nested runs were logged.
+
+    Raises:
+        ScenarioError: The package ``mlflow`` is missing.
+    """
     client = _needs("mlflow", "mlflow")
     if uri is not None:
         client.set_tracking_uri(uri)

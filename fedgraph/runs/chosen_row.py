@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChosenRow(Score):
-    """A row of a run, which can be fitted. folder: of its run. others: the run's rows that a budget might still carry."""
+    """A row of a run, which can be fitted.
+
+    Attributes:
+        folder: Of its run.
+        others: Gives the rows of the run that a budget might still carry.
+    """
 
     folder: Path
     others: Callable[[], list[Candidate]] = field(compare=False, repr=False)

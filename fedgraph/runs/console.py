@@ -28,7 +28,11 @@ COMPARED = ("average_precision_positive", "accuracy", "ari", "auc")  # the first
 
 
 class Console:
-    """Progress on stderr, tables on stdout. quiet: neither."""
+    """Progress on stderr, tables on stdout.
+
+    Args:
+        quiet: Whether neither is printed.
+    """
 
     def __init__(self, quiet: bool = False) -> None:
         self._out = RichConsole(quiet=quiet)
@@ -50,7 +54,14 @@ class Console:
         self._err.print(text)
 
     def plan(self, total: int, already: int, todo: Iterable[Cell] = (), workers: int = 1) -> None:
-        """total cells, of which ``already`` were found finished, and which are left. workers: that will compute them."""
+        """Say how many cells there are.
+
+        Args:
+            total: All of them.
+            already: Those that were found finished.
+            todo: Those that are left.
+            workers: How many will compute them.
+        """
         self._cells = (already, total)
         self._pace = Pace(todo, workers=workers)
         self.say(
@@ -59,7 +70,12 @@ class Console:
         )
 
     def follow(self, folder: Path, engine: Runtime) -> None:
-        """From now on the run's state is kept in ``folder``, for whoever watches it; here, too, where this is a terminal."""
+        """Keep the run's state in its folder from now on, for whoever watches it; show it here, too, where this is a terminal.
+
+        Args:
+            folder: Of the run.
+            engine: That computes it.
+        """
         self._teller, self._folder = live.Teller(folder, engine), folder
         self._pace.workers_begin()
         if self._err.is_terminal and not self._err.quiet:
@@ -127,7 +143,14 @@ class Console:
         self.say(f"[{span(now - self._begun)}] cell {done + 1}/{total}{self._left()}: {cell.words}: {text}")
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], words_last: bool = False) -> None:
-        """Print a table. words_last: only the last column, which holds words, goes on in a next line where the screen ends."""
+        """Print a table.
+
+        Args:
+            title: Above it.
+            header: One for each column.
+            rows: One text for each column.
+            words_last: Only the last column, which holds words, goes on in a next line where the screen ends.
+        """
         self.close()
         table = Table(title=title, title_justify="left", header_style="bold")
         for index, name in enumerate(header):
@@ -238,11 +261,11 @@ class Pace:
 class Reports:
     """What a running cell said.
 
-    Args:
-        began: when, in seconds.
-        opens: it waits for its worker first.
-        first: time and share of its first report.
-        share: of its last.
+    Attributes:
+        began: When, in seconds.
+        opens: Whether it waits for its worker first.
+        first: Time and share of its first report; None before it.
+        share: Of its last report, 0 … 1.
     """
 
     began: float
@@ -251,6 +274,7 @@ class Reports:
     share: float = 0.0
 
     def add(self, now: float, share: float) -> None:
+        """Note that so much of the cell is done; a share that falls begins anew."""
         if self.first is None or share < self.share:
             self.first = now, share
         self.share = share

@@ -40,7 +40,25 @@ def run(
     console: Console,
     given: Mapping[str, Graph | GraphCollection] | None = None,
 ) -> Path:
-    """Everything a scenario asks for; returns the folder with the results. given: data sets that are in memory, by label."""
+    """Everything that a scenario asks for.
+
+    Args:
+        ready: The scenario, checked.
+        out: The folder of the run.
+        data_root: Where data sets are looked for first; None: as the scenario and the environment say.
+        resume: Whether a run that is there goes on.
+        console: What a person sees.
+        given: Data sets that are in memory, by label.
+
+    Returns:
+        The folder with the results.
+
+    Raises:
+        ScenarioError: The folder or the scenario does not fit.
+        DataError: Data cannot be read.
+        PrivacyError: The budget does not allow it.
+        RuntimeFailure: Cells failed; the others are in the folder.
+    """
     store.require_place(out, resume)  # before data are read and Ray starts
     text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
@@ -140,9 +158,18 @@ def _is_ceiling(cell: Cell) -> bool:
 
 
 def _require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> dict[Stage, float]:
-    """Every cell must have a plan before the first one runs; ``ScenarioError`` that names the place otherwise.
+    """Make a plan of every cell before the first one runs.
 
-    Returns: of each stage, how many rounds its plans have on average.
+    Args:
+        ready: The scenario.
+        todo: The cells.
+
+    Returns:
+        Stage → how many rounds its plans have on average.
+
+    Raises:
+        ScenarioError: A cell has no plan; the line names the place.
+        DataError: The data do not fit; the line names the place.
     """
     found: dict[Stage, list[int]] = {}
     for stage, cell in todo:
@@ -152,7 +179,20 @@ def _require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> dict[Sta
 
 
 def plan_of_cell(ready: Ready, stage: Stage, cell: Cell) -> Plan | None:
-    """The cell's plan. ``ScenarioError`` with file and line where the scenario asks for what cannot be."""
+    """The plan of one cell, which releases nothing.
+
+    Args:
+        ready: The scenario.
+        stage: Whose cell it is.
+        cell: Which one.
+
+    Returns:
+        None where nothing is released.
+
+    Raises:
+        DataError: With file and line, where the data do not fit.
+        ScenarioError: With file and line, where the scenario asks for what cannot be.
+    """
     try:
         made = tasks.task(stage.task.kind).plan(stage.task.params, cell, stage.context)
     except DataError as error:
@@ -165,7 +205,19 @@ def plan_of_cell(ready: Ready, stage: Stage, cell: Cell) -> Plan | None:
 def stages_of(
     ready: Ready, graphs: list[Graph | GraphCollection], engine: Runtime, console: Console, pairs: store.PairStore | None = None
 ) -> Iterator[Stage]:
-    """Every task on every data set; a task that reads none, once."""
+    """Every task on every data set; a task that reads none, once.
+
+    Args:
+        ready: The scenario.
+        graphs: Its data sets, in their order.
+        engine: Where rounds run.
+        console: Is told how far a cell is.
+        pairs: Where solved pairs are kept; None keeps none.
+
+    Raises:
+        DataError: With file and line, where a task cannot list its cells.
+        ScenarioError: As for ``DataError``.
+    """
     root = seeds.root(ready.scenario.seed)
     given: list[tuple[str, Graph | GraphCollection | None]] = [("no data", None)]
     given += [(d.label or d.name, graph) for d, graph in zip(ready.scenario.datasets, graphs, strict=True)]
@@ -185,7 +237,16 @@ def stages_of(
 
 
 def load(settings: DatasetSettings, data_root: Path | None, seed: int, stand_in: bool = False) -> Graph | GraphCollection:
-    """One data set: ``--data-root``, then the scenario's root, then ``FEDGRAPH_DATA``, cache, download."""
+    """Read one data set.
+
+    It is looked for in ``--data-root``, then the scenario's root, then ``FEDGRAPH_DATA`` and the cache, and then downloaded.
+
+    Args:
+        settings: Of the data set.
+        data_root: The folder of ``--data-root``.
+        seed: For what is generated.
+        stand_in: Whether a generated graph with the published counts is enough.
+    """
     return data.load(
         settings.name,
         root=data_root or settings.root,

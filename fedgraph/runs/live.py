@@ -31,15 +31,15 @@ TITLES = ("task", "cells", "rounds", "calls", "messages", "a second", "MB up", "
 class State:
     """A run, as it says itself or as its files say.
 
-    Args:
-        status: running, interrupted or finished.
-        seconds: since it began, or that it took.
-        done: cells that are finished.
-        total: cells in all.
-        working: cells at work, in words.
-        left: what is left, and the best so far, in words.
-        rates: messages a second, task by task; empty: as many as on average.
-        runtime: as its engine describes itself.
+    Attributes:
+        status: ``running``, ``interrupted`` or ``finished``.
+        seconds: Since it began, or that it took; 0 where that is not known.
+        done: Cells that are finished.
+        total: Cells in all; 0 where that is not known.
+        working: Cells at work, in words.
+        left: What is left, and the best so far, in words.
+        rates: Messages a second, task by task; empty: as many as on average.
+        runtime: As its engine describes itself.
     """
 
     status: str
@@ -56,7 +56,12 @@ Record = TypeVar("Record", State, Environment)
 
 
 class Teller:
-    """Writes ``live.json`` while cells are computed. folder: of the run. engine: that computes it."""
+    """Writes ``live.json`` while cells are computed.
+
+    Args:
+        folder: Of the run.
+        engine: That computes it.
+    """
 
     def __init__(self, folder: Path, engine: Runtime) -> None:
         self._file, self._engine = folder / FILE, engine
@@ -64,7 +69,17 @@ class Teller:
         self._at, self._messages = 0.0, dict[str, int]()
 
     def tell(self, done: int, total: int, working: Sequence[str], left: str) -> bool:
-        """Whether it was time to write. A disk that is full is said by whoever writes results."""
+        """Write the state, where the last one is old enough. A disk that is full is said by whoever writes results.
+
+        Args:
+            done: Cells that are finished.
+            total: Cells in all.
+            working: Cells at work, in words.
+            left: What is left, in words.
+
+        Returns:
+            Whether it was time to write.
+        """
         now = time.time()
         seconds = now - self._at
         if seconds < SECONDS_BETWEEN:
@@ -80,11 +95,19 @@ class Teller:
 
 
 def read_state(folder: Path) -> State:
-    """The run in ``folder``; ``DataError`` where there is none."""
+    """The state of the run in a folder.
+
+    Args:
+        folder: Of a run, at work or ended.
+
+    Raises:
+        DataError: No run was begun there, or a file is damaged.
+    """
     if not (folder / "cells" / store.MARK).is_file():
         raise DataError(f"{folder}: no run was begun here; allowed: the folder of a run (--out), running or ended")
     running = store.is_locked(folder)
-    live, made = _read(folder / FILE, State), _read(folder / "environment.json", Environment)
+    live = _read(folder / FILE, State)
+    made = _read(folder / "environment.json", Environment)
     if live is not None and running:
         return live
     done = len(list((folder / "cells").glob(f"*{store.WHOLE}")))
@@ -96,7 +119,12 @@ def read_state(folder: Path) -> State:
 
 
 def live_view(state: State, folder: Path) -> Group:
-    """Clients and server, cells at work, and a line for each task: also its cells' largest finite ε, and how many have ∞."""
+    """What ``fedgraph watch`` shows: actors, cells at work, and a line for each task.
+
+    Args:
+        state: Of the run.
+        folder: Of the run; the largest finite ε of a task, and how many cells have ∞, are read from its cells.
+    """
     spent: dict[str, list[float]] = {}
     for task, epsilon in map(_price, (folder / "cells").glob(f"*{store.WHOLE}")):
         spent.setdefault(task, []).append(epsilon)

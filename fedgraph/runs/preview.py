@@ -8,13 +8,13 @@ only, until ``SECONDS`` of work are done; a budget that was not reached is marke
 import itertools
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from fedgraph.cells.cell import Cell
 from fedgraph.methods.base import Plan
-from fedgraph.report.report_rows import rounded, rounded_up
+from fedgraph.report.phrases import phrase_first, rounded, rounded_up
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import Stage
 from fedgraph.worlds.world import World
@@ -26,7 +26,14 @@ _HEADER = ("row", "trust", "target ε", "ε provable", "δ", "unit", "clients", 
 
 @dataclass(eq=False)
 class Row:
-    """One method in one world: its cells, the plans made, their ε. unreleased: the method has nothing to plan."""
+    """One method in one world.
+
+    Attributes:
+        cells: Of the first seed.
+        plans: Those that were made.
+        provable: Their ε.
+        unreleased: Whether the method has nothing to plan.
+    """
 
     cells: list[Cell]
     plans: dict[Cell, Plan] = field(default_factory=dict)
@@ -58,7 +65,14 @@ _Planner = Callable[[Stage, Cell], Plan | None]
 
 
 def show_preview(stages: Sequence[Stage], seeds: int, plan: _Planner, console: Console) -> None:
-    """One table for each task and data set. plan: of one cell; None where nothing is released."""
+    """Print one table for each task and data set.
+
+    Args:
+        stages: Every task on every data set.
+        seeds: How many repetitions there are.
+        plan: The plan of one cell; None where nothing is released.
+        console: Where it is printed.
+    """
     tables = [_rows(stage) for stage in stages]
     _plan_in_turn(stages, tables, plan)
     shown: dict[str, list[tuple[str, ...]]] = {}  # of each task, the table of its first data set
@@ -79,8 +93,7 @@ def show_preview(stages: Sequence[Stage], seeds: int, plan: _Planner, console: C
 def _otherwise(first: Sequence[tuple[str, ...]], lines: Sequence[tuple[str, ...]]) -> str:
     """Which rows have another provable ε on another data set, as far as both are planned."""
     found = [f"{b[0]}, {b[1]}: {b[3]}" for a, b in zip(first, lines, strict=True) if a[3] != b[3] and "?" not in a[3] + b[3]]
-    more = f" and {len(found) - 2} more" if len(found) > 2 else ""
-    return f", of which another ε is provable for {'; '.join(found[:2])}{more}" if found else ""
+    return f", of which another ε is provable for {phrase_first(found, 2, '; ')}" if found else ""
 
 
 def _rows(stage: Stage) -> list[Row]:
@@ -117,9 +130,10 @@ def _releases(made: Plan) -> list[str]:
     """``model 60 × Gaussian noise`` for each path of the first client that sends anything."""
     sending = [r.client for r in made.schedule.releases if r.client is not None]  # client 0 may never send anything
     first = min(sending, default=0)
-    found: dict[str, list[Any]] = {}
+    words: dict[str, str] = {}
+    counts = Counter[str]()
     for release in made.schedule.releases:
         if release.client in (None, first):
-            words = re.split(r" of |,|;|:| over | for ", release.mechanism.words)[0]
-            found.setdefault(release.path, [0, words])[0] += release.count
-    return [f"{path} {count} × {words}" for path, (count, words) in found.items()]
+            words.setdefault(release.path, re.split(r" of |,|;|:| over | for ", release.mechanism.words)[0])
+            counts[release.path] += release.count
+    return [f"{path} {counts[path]} × {said}" for path, said in words.items()]

@@ -50,9 +50,13 @@ HELD_UP = 1.25  # workers wait for each other at the end
 
 @dataclass(frozen=True)
 class Tried:
-    """One cell of a kind. seconds: of the probe's clock. written: bytes of its record. whole: it ran to its end.
+    """One cell of a kind.
 
-    failed: why it has no result, and would have none in the run.
+    Attributes:
+        seconds: Of the probe's clock; of a cell that was stopped, with what its other rounds would need.
+        written: Bytes of its record.
+        whole: Whether it was not stopped.
+        failed: Why it has no result, and would have none in the run; empty where it has one.
     """
 
     seconds: float
@@ -63,7 +67,13 @@ class Tried:
 
 @dataclass(frozen=True)
 class Found:
-    """counts: one line per task and data set. estimate: a few sentences. failing: kinds of cells that fail, and why."""
+    """What a probe says of a scenario.
+
+    Attributes:
+        counts: One line for each task and data set.
+        estimate: A few sentences.
+        failing: Kinds of cells that fail, and why.
+    """
 
     counts: tuple[str, ...]
     estimate: str
@@ -71,7 +81,11 @@ class Found:
 
 
 class _Enough(Exception):
-    """Raised inside a cell that has shown how long it takes. left: seconds that its other rounds would need."""
+    """Raised inside a cell that has shown how long it takes.
+
+    Attributes:
+        left: Seconds that its other rounds would need.
+    """
 
     def __init__(self, left: float) -> None:
         super().__init__(left)
@@ -79,7 +93,16 @@ class _Enough(Exception):
 
 
 def probe_kinds(stages: Sequence[Stage], seconds: float, clock: Callable[[], float] = time.perf_counter) -> dict[Kind, Tried]:
-    """One cell of each kind, for about so many seconds of ``clock``; at least one whole or stopped cell."""
+    """Run one cell of each kind, as far as the time allows.
+
+    Args:
+        stages: Every cell.
+        seconds: Of ``clock``, for all of them.
+        clock: What is measured.
+
+    Returns:
+        Kind → what its cell showed; at least one where there is a cell.
+    """
     sizes = Counter(cell.kind for stage in stages for cell in stage.cells)
     first = {cell.kind: (stage, cell) for stage in reversed(stages) for cell in reversed(stage.cells)}
     seen: Counter[tuple[str, str, str, str]] = Counter()
@@ -109,7 +132,7 @@ def _tried(stage: Stage, cell: Cell, most: float, clock: Callable[[], float]) ->
             raise _Enough(rest)
 
     try:
-        outcome = schedule.timed_outcome(stage.task, cell, replace(stage.context, progress=progress))[0]
+        outcome = schedule.run_scheduled_cell(stage.task, cell, replace(stage.context, progress=progress))
     except _Enough as enough:
         return Tried(clock() - began + EARLY * enough.left, whole=False)
     except FedgraphError as error:  # a cell that fails is a row with its reason when the scenario runs
@@ -135,9 +158,16 @@ def seconds_of_cells(cells: Iterable[Cell], tried: Mapping[Kind, Tried]) -> tupl
 def wall_seconds(
     total: float, longest: float, engine: str, workers: int | None, cores: int, others: float = 0.0, slow: float = 1.0
 ) -> float:
-    """How long a run takes whose cells need ``total`` processor seconds, start and report included.
+    """How long a run takes, start and report included.
 
-    others: how many other processes want the ``cores`` at the same time; all get equal parts of them. slow: of ``slowness``.
+    Args:
+        total: Processor seconds of all cells.
+        longest: Processor seconds of the longest cell.
+        engine: ``serial`` or ``ray``.
+        workers: Of Ray; None: one for each core.
+        cores: Of this machine.
+        others: How many other processes want the cores at the same time; all get equal parts of them.
+        slow: What ``slowness`` says.
     """
     side_by_side = 1 if engine == "serial" else workers or cores
     spread = total if side_by_side == 1 else max(HELD_UP * total / side_by_side, longest)
@@ -146,19 +176,26 @@ def wall_seconds(
 
 
 def slowness(started: float) -> float:
-    """How many times the processor seconds of quiet cores a start takes here.
+    """How many times the processor seconds of quiet cores a start takes here, 1 … 3.
 
-    started: processor seconds that this process needed until it probes: it read the same libraries as a run. Programs
-    that share a core's caches make each second do less. At most 3: the process may have done other things before.
+    Programs that share a core's caches make each second do less.
+
+    Args:
+        started: Processor seconds that this process needed until it probes: it read the same libraries as a run. It may have
+            done other things before, so more than 3 times is not believed.
     """
     return min(max(started / LIBRARIES, 1.0), 3.0)
 
 
 def other_processes(worked: float, passed: float, cores: int, load: float) -> float:
-    """How many others want the cores, from the processor seconds that one process got of the seconds that passed.
+    """How many other processes want the cores.
 
-    load: the machine's own count of waiting processes, this one among them. One that got all of a core shows only that fewer
-    than all cores were taken; then ``load`` says how many.
+    Args:
+        worked: Processor seconds that one process got.
+        passed: Of so many seconds.
+        cores: Of this machine.
+        load: The machine's own count of waiting processes, this one among them. It is read only where the process got all of a
+            core, which shows no more than that some core was free.
     """
     share = min(1.0, worked / max(passed, 1e-9))
     if share > _ALL_OF_A_CORE:
@@ -167,7 +204,13 @@ def other_processes(worked: float, passed: float, cores: int, load: float) -> fl
 
 
 def probe_scenario(ready: Ready, data_root: Path | None, seconds: float) -> Found:
-    """Count the cells; with ``seconds`` > 0 also load the data and probe."""
+    """Count the cells of a scenario, and say what they will take.
+
+    Args:
+        ready: The scenario.
+        data_root: Where data sets are looked for first.
+        seconds: Of processor time for the probe; 0: generated stand-ins take the place of the data, and nothing is probed.
+    """
     if seconds:
         importlib.import_module("torch_geometric.nn")  # a run pays for that once, and no cell does
     began, started = time.perf_counter(), time.process_time()
@@ -222,11 +265,15 @@ def _named(what: str, kinds: Sequence[Kind]) -> list[str]:
 
 
 def fitted(wanted: Wanted, fixed_trust: bool, began: float) -> Wanted:
-    """The same with the size that fits.
+    """A draft with the size that fits into two minutes.
 
     Args:
-        fixed_trust: the person said whom to trust, so no level is left out.
-        began: processor seconds of this process when the draft began.
+        wanted: What the draft is about.
+        fixed_trust: Whether the person said whom to trust, so that no level is left out.
+        began: Processor seconds of this process when the draft began.
+
+    Returns:
+        The same with its size and a sentence on it; unchanged where there is no single graph.
     """
     graph = wanted.data.graph
     if graph is None:

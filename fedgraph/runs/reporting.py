@@ -44,7 +44,19 @@ _FIRST_STYLE = "body{max-width:50rem;margin:2rem auto;padding:0 1rem;font:1rem/1
 
 @dataclass(eq=False)
 class Reporting:
-    """What a report is made of. text: the scenario as it was read. where: of the engine, in words. began: ``time.time()``."""
+    """What a report is made of.
+
+    Attributes:
+        ready: The scenario.
+        graphs: Its data sets.
+        out: The folder of the run.
+        text: The scenario as it was read.
+        stages: Every cell.
+        kept: The finished ones.
+        where: How the engine describes itself.
+        began: ``time.time()`` at the start.
+        latest: ``time.monotonic()`` of the latest page.
+    """
 
     ready: Ready
     graphs: Sequence[Graph | GraphCollection]
@@ -78,7 +90,15 @@ class Reporting:
             store.write_atomically(self.out / "report.html", first_page(asked.title or asked.name, self.out).encode())
 
     def report(self, console: Console, ended: bool = True) -> list[store.FailedCell]:
-        """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""
+        """Write the report of every cell that is there.
+
+        Args:
+            console: Where the answer is printed.
+            ended: Whether nothing is computed meanwhile, so that all cores may draw.
+
+        Returns:
+            The cells that failed.
+        """
         from fedgraph import report  # what draws and writes is not needed before the last cell
         from fedgraph.report import attacks, beside, report_rows
 
@@ -136,7 +156,7 @@ def first_page(title: str, folder: Path) -> str:
 
 
 def records_of(stage: Stage, kept: store.CellStore) -> Records:
-    """A stage's finished schedule, for the report."""
+    """The finished cells of a stage, for the report."""
     from fedgraph.report.sections.base import Records
 
     found = [kept.load(cell) for cell in stage.cells if kept.written(cell)]
@@ -158,7 +178,8 @@ def _describe_process(
         began: ``time.time()`` at its start.
         cells: how many the scenario asks for.
     """
-    command, finished = f"{_program()} {shlex.join(sys.argv[1:])}".strip(), time.strftime("%Y-%m-%d %H:%M:%S %z")
+    command = f"{_program()} {shlex.join(sys.argv[1:])}".strip()
+    finished = time.strftime("%Y-%m-%d %H:%M:%S %z")
     return Environment(
         versions={"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
         platform=f"{platform.system()} {platform.machine()}",

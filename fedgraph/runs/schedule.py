@@ -41,7 +41,13 @@ Spread = Literal["cells", "clients"]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One task on one data set, with its cells."""
+    """One task on one data set.
+
+    Attributes:
+        task: Its settings.
+        context: What its cells may use.
+        cells: In the order of the scenario.
+    """
 
     task: TaskSettings
     context: Context
@@ -50,7 +56,13 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """A computed cell. outcome: what it found, or one sentence that says why it failed. seconds: wall time of it alone."""
+    """A computed cell.
+
+    Attributes:
+        cell: Which one.
+        outcome: What it found, or one sentence that says why it failed.
+        seconds: Wall time of it alone; 0 where it must not be known.
+    """
 
     cell: Cell
     outcome: Outcome | str
@@ -61,9 +73,14 @@ class Done:
 class Order:
     """What a curator needs to know of a cell, but for the data.
 
-    Args:
-        group: names what it keeps from one cell to the next.
-        whole: nothing of it is computed elsewhere.
+    Attributes:
+        group: Names what the curator keeps from one cell to the next.
+        task: The settings of the task.
+        root: The root seed.
+        seeds: How many repetitions there are.
+        cell: Which cell.
+        whole: Whether nothing of it is computed elsewhere.
+        pairs: Where solved pairs are kept; None keeps none.
     """
 
     group: Hashable
@@ -77,11 +94,11 @@ class Order:
 
 @dataclass(eq=False)
 class _Contexts:
-    """At a curator: one for each lane, on small data, or one alone; made again wherever it is missing.
+    """At a curator: one context for each lane, on small data, or one alone; made again wherever it is missing.
 
-    Args:
+    Attributes:
         idle: (group, context) that no cell uses now, the oldest first.
-        at_work: how many cells use one.
+        at_work: How many cells use one.
     """
 
     idle: list[tuple[Hashable, Context]] = field(default_factory=list)
@@ -123,12 +140,14 @@ def computed_cells(
     spread: Spread = "clients",
     is_up: Callable[[], bool] = lambda: True,
 ) -> Iterator[Done]:
-    """Every cell of ``todo``, as soon as it is done.
+    """Every cell that is asked for, as soon as it is done.
 
     Args:
-        begun: gives the engine; it is waited for.
-        spread: see ``scenario.read.RuntimeSettings``.
-        is_up: whether nobody would have to wait for the engine. Until then the driver is a curator: cells that are alone, on
+        todo: The cells, in the order in which they are begun where all are alike.
+        begun: Gives the engine; it is waited for.
+        console: Is told what runs.
+        spread: See ``scenario.read.RuntimeSettings``.
+        is_up: Whether nobody would have to wait for the engine. Until then the driver is a curator: cells that are alone, on
             light data, are computed in a thread of its own, and the last of them goes on beside the engine.
     """
     process.give_back()  # reading and planning took more than what is left of them
@@ -166,7 +185,17 @@ def computed_cells(
 def _in_driver(
     cells: Sequence[tuple[Stage, Cell]], is_up: Callable[[], bool], console: Console, taken: set[Cell]
 ) -> Iterator[Done | None]:
-    """``cells`` one after another in a thread, until ``is_up``; None while one is at work. taken: receives those begun."""
+    """Compute cells one after another in a thread, until the engine is up.
+
+    Args:
+        cells: In order.
+        is_up: Whether nobody would have to wait for the engine.
+        console: Is told what runs.
+        taken: Receives the cells that were begun.
+
+    Yields:
+        None while a cell is at work.
+    """
     run = next(_orders)
     for stage, cell in itertools.takewhile(lambda one: not is_up(), cells):
         taken.add(cell)
@@ -205,7 +234,12 @@ def where_rounds_run(engine: str, spread: Spread) -> str:
 
 
 def is_alone(stage: Stage, cell: Cell) -> bool:
-    """Whether the task says that one party does the whole cell; a cell of a task that says nothing is a federation."""
+    """Whether the task says that one party does the whole cell.
+
+    Args:
+        stage: Of the cell.
+        cell: Which one; a cell of a task that says nothing is a federation.
+    """
     alone = tasks.task(stage.task.kind).TASK.alone
     return alone is not None and alone(stage.task.params, cell)
 
@@ -243,7 +277,16 @@ def _dealt(todo: Sequence[tuple[Stage, Cell, bool]], engine: Runtime, console: C
 def compute(
     federation: Callable[[], Parties], order: Order, data: Graph | GraphCollection | None
 ) -> tuple[Outcome | str, float]:
-    """At a curator: (outcome or why it failed, seconds) of one cell. federation: makes a runtime at clients and server."""
+    """One cell, at a curator.
+
+    Args:
+        federation: Makes a runtime at clients and server; it is called for a cell that is not alone.
+        order: What is to be computed.
+        data: The graph or collection.
+
+    Returns:
+        (outcome or why it failed, seconds).
+    """
     context = _kept.take(federation, order, data)
     found = _attempted(order.task, order.cell, context)
     _kept.give_back(order.group, context)
@@ -251,11 +294,23 @@ def compute(
 
 
 def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome | str, float]:
-    """A cell that fails must not end the others: its error becomes a sentence. A machine that fails (``OSError``) ends all."""
+    """One cell in this process. A cell that fails must not end the others, so its error becomes a sentence.
+
+    Args:
+        task: The settings of the task.
+        cell: Which one.
+        context: What it may use.
+
+    Returns:
+        (outcome or why it failed, wall seconds; 0 where they must not be known).
+
+    Raises:
+        OSError: The machine fails, which ends all cells.
+    """
     began = time.perf_counter()
     found: Outcome | str
     try:
-        found = timed_outcome(task, cell, context)[0]
+        found = run_scheduled_cell(task, cell, context)
         wrong = [name for name, value in found.metrics.items() if math.isnan(value)]
         if wrong and found.account is not None:
             found = f"{', '.join(wrong)} cannot be computed (not a number)"
@@ -276,8 +331,6 @@ def error_sentence(error: Exception) -> str:
     return " ".join(text.split())[:MOST_CHARACTERS]
 
 
-def timed_outcome(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome, float]:
-    """(outcome, wall seconds) of one cell, run in this process."""
-    began = time.perf_counter()
-    outcome = tasks.task(task.kind).run(task.params, cell, context)
-    return outcome, time.perf_counter() - began
+def run_scheduled_cell(task: TaskSettings, cell: Cell, context: Context) -> Outcome:
+    """What the task finds of one cell, in this process."""
+    return tasks.task(task.kind).run(task.params, cell, context)

@@ -150,6 +150,10 @@ def test_what_an_epsilon_lets_others_guess_is_never_said_too_small() -> None:
     entries = [cell("a", 0.7, epsilon, facts=NodeClassificationFacts(tested=400)) for epsilon in (1.0, 8.0)]
     note = first_screen.explain_prices(first_screen.make_cards(answer.find_answer(report_rows.group_rows(entries))))
     assert "at most (but for δ): 2.8 times at ε = 1, 2,981 at 8." in note
+    cards = [
+        first_screen.Card("", "", "", "", (), False, prices=tuple((e, ()) for e in own)) for own in (("1", "16"), ("0.5",))
+    ]
+    assert first_screen.explain_prices(cards).endswith("at most (but for δ): 2.8 times at ε = 1, 1.7 times at ε = 0.5.")
 
 
 def test_questions_about_whole_graphs_stand_aside_where_others_are_about_nodes() -> None:

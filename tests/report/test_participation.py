@@ -279,9 +279,9 @@ def test_who_loses_is_named_and_what_is_not_private_wins_nothing() -> None:
 def test_what_an_attacker_reaches_is_randomised_response(epsilon: float) -> None:
     """Randomised response is ε-DP, and the best guess from it is right with probability e^ε / (1 + e^ε): the bound is tight."""
     right = math.exp(epsilon) / (1 + math.exp(epsilon))
-    assert choices.right_at_most(epsilon, 0.0) == pytest.approx(right)
-    assert choices.right_at_most(epsilon, 0.01) > right
-    assert choices.right_at_most(math.inf, 0.0) == 1.0
+    assert owner_letters.right_at_most(epsilon, 0.0) == pytest.approx(right)
+    assert owner_letters.right_at_most(epsilon, 0.01) > right
+    assert owner_letters.right_at_most(math.inf, 0.0) == 1.0
 
 
 def test_every_client_has_its_rows_in_the_table() -> None:

@@ -14,7 +14,7 @@ from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import columns, plots, references, report_rows, result_files, statement
+from fedgraph.report import columns, phrases, plots, references, report_rows, result_files, statement
 from fedgraph.report.sections import node_classification
 from fedgraph.worlds.world import trusting
 
@@ -34,7 +34,7 @@ def entry(**changes: Any) -> Entry:
     [(None, "—"), (math.inf, "∞"), (math.nan, "—"), (1.0, "1"), (0.12345, "0.123"), (0.00012345, "0.000123"), (0.0, "0")],
 )
 def test_numbers(value: float | None, text: str) -> None:
-    assert report_rows.rounded(value) == text
+    assert phrases.rounded(value) == text
 
 
 def test_rows_average_over_seeds_and_keep_the_largest_price() -> None:

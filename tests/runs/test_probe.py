@@ -71,7 +71,7 @@ def test_a_dear_cell_is_stopped_and_its_rounds_say_how_long_it_is(
             context.progress("rounds", done, 10)  # type: ignore[attr-defined]
         raise AssertionError("it should have been stopped")
 
-    monkeypatch.setattr(schedule, "timed_outcome", timed)
+    monkeypatch.setattr(schedule, "run_scheduled_cell", timed)
     ready = read.load(shipped.find("quickstart"), ["seeds=1"])
     graphs = [experiment.load(d, None, 0) for d in ready.scenario.datasets]
     with runtime.start("serial") as engine:
@@ -92,7 +92,7 @@ def test_a_cell_that_fails_in_the_probe_is_said_with_its_reason(monkeypatch: pyt
     def broken(task: object, cell: Cell, context: object) -> object:
         raise DataError("nothing fits")
 
-    monkeypatch.setattr(schedule, "timed_outcome", broken)
+    monkeypatch.setattr(schedule, "run_scheduled_cell", broken)
     found = probe.probe_scenario(read.load(shipped.find("quickstart"), ["tasks.0.epsilons=[8]"]), None, 1e-3)
     assert found.failing
     assert all(said.endswith(": nothing fits") for said in found.failing)

@@ -7,7 +7,7 @@ have several sections, and a section several tasks; a task without any keeps its
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
@@ -15,15 +15,24 @@ import numpy as np
 from fedgraph import plugins
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import SolverFacts
+from fedgraph.report.phrases import phrase, read_phrases, rounded
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import Row, mean_spread, phrase, read_phrases, rounded
+from fedgraph.report.report_rows import Row, mean_spread
 
 ENCODERS, _MEASURES, _SOLVERS = (read_phrases()[part] for part in ("encoders", "measures", "solvers"))
 
 
 @dataclass(frozen=True)
 class Table:
-    """header and rows of text; ``note`` below it. on_page: False for what the page's one table says already."""
+    """A table of text.
+
+    Attributes:
+        title: Above it.
+        header: One for each column.
+        rows: One text for each column.
+        note: Below it.
+        on_page: False for what the page's one table says already.
+    """
 
     title: str
     header: tuple[str, ...]
@@ -38,13 +47,31 @@ Line = TypeVar("Line")
 def tabulate(
     title: str, lines: Sequence[Line], columns: Mapping[str, Callable[[Line], str]], note: str = "", on_page: bool = True
 ) -> Table:
-    """A table of ``lines``. columns: title → what it says of a line."""
+    """A table with one row for each thing.
+
+    Args:
+        title: Above it.
+        lines: The things.
+        columns: Title → what it says of a thing.
+        note: Below it.
+        on_page: False for what the page's one table says already.
+    """
     return Table(title, tuple(columns), tuple(tuple(read(x) for read in columns.values()) for x in lines), note, on_page)
 
 
 @dataclass(frozen=True)
 class Letter:
-    """client: whose owner reads it. answer: in one sentence. sentences: why. header, rows: a table. last: what it rests on."""
+    """A page for the owner of one client.
+
+    Attributes:
+        client: Whose owner reads it.
+        title: Its heading.
+        answer: One sentence; empty where nothing can be advised.
+        sentences: Why.
+        header: Of the table.
+        rows: Of the table.
+        last: What the numbers rest on.
+    """
 
     client: str
     title: str
@@ -57,7 +84,15 @@ class Letter:
 
 @dataclass(frozen=True)
 class Section:
-    """One task on one data set. letters: pages for the owners of its clients. first: what stands before a report's answer."""
+    """What a report says of one task on one data set.
+
+    Attributes:
+        sentences: Before the tables.
+        tables: In order.
+        figures: In order.
+        letters: Pages for the owners of its clients.
+        first: What stands before the report's answer.
+    """
 
     sentences: tuple[str, ...]
     tables: tuple[Table, ...]
@@ -70,8 +105,16 @@ class Section:
 class Records:
     """Finished cells of one task on one data set.
 
-    name: unique, usable in file names. settings: of the task. among: how many lower bounds on ε the whole report shows (0:
-    those of these cells). short: whether they come from a run with ``--quick``.
+    Attributes:
+        name: Unique, usable in file names.
+        kind: Of task, as ``KINDS`` of a section names it.
+        label: Of the task.
+        dataset: Its label.
+        settings: Of the task.
+        entries: The cells.
+        artefacts: Named arrays of each cell, in the order of ``entries``.
+        among: How many lower bounds on ε the whole report shows; 0: those of these cells.
+        short: Whether they come from a run with ``--quick``.
     """
 
     name: str
@@ -80,26 +123,40 @@ class Records:
     dataset: str
     settings: Mapping[str, object]
     entries: tuple[Entry, ...]
-    artefacts: tuple[dict[str, np.ndarray], ...] = field(default_factory=tuple)
+    artefacts: tuple[dict[str, np.ndarray], ...] = ()
     among: int = 0
     short: bool = False
 
 
 def build_sections(records: Records, notice: str | None) -> Section:
-    """Everything that the sections of this kind of task say, one after another."""
+    """Everything that the sections of this kind of task say, one after another.
+
+    Args:
+        records: The cells; without any, nothing is said.
+        notice: Says that data were generated; None where they are real.
+    """
     modules = [plugins.load("report.sections", name) for name in plugins.names("report.sections")]
     built: list[Section] = [m.build(records, notice) for m in modules if records.kind in m.KINDS and records.entries]
     return Section(*(tuple(part for section in built for part in vars(section)[f.name]) for f in fields(Section)))
 
 
 def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]) -> list[str]:
-    """How sure the discrepancies of a table are, and where each pair's is kept."""
+    """How sure the discrepancies of a table are, and where each pair's is kept.
+
+    Args:
+        facts: Of every cell.
+        settings: Of the task: its ``solver`` and ``loss``.
+
+    Returns:
+        Sentences; none where no pair was solved.
+    """
     every = [f.solved for f in facts if f.solved is not None and f.solved.pairs]
     if not every:
         return []
     # Seeds may share a table: the one that asked for most counts.
     found = {f.file or str(i): f for i, f in sorted(enumerate(every), key=lambda one: one[1].pairs)}
-    pairs, converged = sum(f.pairs for f in found.values()), sum(f.converged for f in found.values())
+    pairs = sum(f.pairs for f in found.values())
+    converged = sum(f.converged for f in found.values())
     share, others = ("all", "") if converged == pairs else (f"{converged:,}", ", the others at the limit of steps")
     solver = _SOLVERS[str(settings.get("solver", "fast"))]
     words = [phrase("solver", "converged", solver=solver, pairs=pairs, share=share, others=others)]
@@ -110,7 +167,8 @@ def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]
     minima = [f.minima for f in facts if f.minima is not None]
     if minima:
         count = sum(m.pairs for m in minima)
-        lower, drop = sum(m.lower * m.pairs for m in minima) / count, sum(m.drop * m.pairs for m in minima) / count
+        lower = sum(m.lower * m.pairs for m in minima) / count
+        drop = sum(m.drop * m.pairs for m in minima) / count
         used = "of that search, as all rows here do" if all(m.careful for m in minima) else "of one, as rows here do"
         most = max(m.descents for m in minima)
         words.append(phrase("solver", "minima", count=count, most=most, lower=100 * lower, drop=100 * drop, used=used))
@@ -128,7 +186,8 @@ def _verified(facts: Sequence[SolverFacts]) -> list[str]:
     centres = [f.barycentres for f in facts if f.barycentres is not None]
     if centres:
         count = sum(b.count for b in centres)
-        ours, theirs = sum(b.ours * b.count for b in centres) / count, sum(b.pot * b.count for b in centres) / count
+        ours = sum(b.ours * b.count for b in centres) / count
+        theirs = sum(b.pot * b.count for b in centres) / count
         said[0] += " " + phrase("solver", "barycentres", count=count, ours=ours, theirs=theirs)
     if unexplained := sum(v.unexplained for v in every):
         said.append(phrase("solver", "unexplained", pairs=unexplained))
@@ -136,7 +195,14 @@ def _verified(facts: Sequence[SolverFacts]) -> list[str]:
 
 
 def describe_majority(rows: Sequence[Row]) -> list[str]:
-    """One sentence: what naming the largest class always would give. Nothing where it was not measured."""
+    """What naming the largest class of the test set always would give.
+
+    Args:
+        rows: Of one section.
+
+    Returns:
+        One sentence; none where it was not measured.
+    """
     shares = [row.mean("majority_share") for row in rows]
     shares = [share for share in shares if not math.isnan(share)]
     if not shares:

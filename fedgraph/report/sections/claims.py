@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import ClaimFacts
 from fedgraph.report import plots
-from fedgraph.report.report_rows import phrase, rounded, rounded_up
+from fedgraph.report.phrases import phrase, rounded, rounded_up
 from fedgraph.report.sections.base import Records, Section, Table, tabulate
 
 KINDS = ("claims",)  # the tasks that this section speaks of

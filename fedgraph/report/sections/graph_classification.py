@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from fedgraph.cells.facts import GraphClassificationFacts
 from fedgraph.privacy.accounting import bayes
 from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, phrase, read_phrases, rounded, rounded_up
+from fedgraph.report.phrases import averaged_over, phrase, read_phrases, rounded, rounded_up
+from fedgraph.report.report_rows import Row, group_rows, mean_spread
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver, tabulate, tabulate_measures
 
 PART = "graph_classification"

@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import GraphClusteringFacts
 from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.report_rows import Row, group_rows, mean_spread, phrase, rounded, rounded_up, say_count
+from fedgraph.report.phrases import phrase, rounded, rounded_up, say_count
+from fedgraph.report.report_rows import Row, group_rows, mean_spread
 from fedgraph.report.sections.base import ENCODERS, Records, Section, Table, describe_solver, tabulate
 
 KINDS = ("graph_clustering",)  # the tasks that this section speaks of
@@ -76,27 +77,31 @@ def _beside(records: Records, rows: Sequence[Row]) -> list[Table]:
     # Rows at ε = 1/n joined: what names their cells is the largest ε, and so the smallest graph, of each seed.
     joined: dict[tuple[object, ...], list[Entry]] = {}
     for row in rows:
-        each = row.head.facts_as(GraphClusteringFacts).rule == "1/n"
+        each = _facts(row).rule == "1/n"
         joined.setdefault((row.head.method, row.head.variant, None if each else row.head.epsilon), []).extend(row.entries)
     for row in (Row(tuple(entries)) for entries in joined.values()):
         among = f"{asked.get('clients')} of {hops}"
-        at = printed_numbers.PER_GRAPH if row.head.facts_as(GraphClusteringFacts).rule == "1/n" else row.head.epsilon
+        at = printed_numbers.PER_GRAPH if _facts(row).rule == "1/n" else row.head.epsilon
         printed = printed_numbers.find(records.dataset, str(row.head.method), among, at, "gw_mean")
         if printed and row.values("gw_mean"):
             mean = f"{row.mean('gw_mean'):.3f} ± {row.mean('gw_spread'):.3f}"
             apart = printed_numbers.compare(row, "gw_mean", printed)
-            coded = ENCODERS[row.head.facts_as(GraphClusteringFacts).encoder]
+            coded = ENCODERS[_facts(row).encoder]
             name = _name(row) + ("" if math.isinf(at) else f", {coded}, ε = {'1/n' if at == printed_numbers.PER_GRAPH else at}")
             body.append((name, mean, f"{printed.value:g} ± {printed.spread:g}", *apart, printed.source))
     header = ("what", "ours", "printed", "difference", "in standard errors", "source")
     return [Table("Beside the published numbers", header, tuple(body), phrase("graph_clustering", "beside"))] if body else []
 
 
+def _facts(row: Row) -> GraphClusteringFacts:
+    return row.head.facts_as(GraphClusteringFacts)
+
+
 def _name(row: Row) -> str:
     """What is released and how it is compared."""
     if not row.head.paths:
         return str(row.head.method)
-    facts, clear = row.head.facts_as(GraphClusteringFacts), math.isinf(row.head.epsilon)
+    facts, clear = _facts(row), math.isinf(row.head.epsilon)
     compared = HOW[facts.how]
     if not facts.label:
         rule = ", ε = 1/n" if facts.rule == "1/n" else ""
@@ -143,7 +148,7 @@ def _discrepancies(encoded: Sequence[Row]) -> list[charts.Panel]:
 
 def _encoder(row: Row) -> str:
     """The line that a row belongs to: what is released and compared, whatever the rule of ε."""
-    facts = row.head.facts_as(GraphClusteringFacts)
+    facts = _facts(row)
     what = facts.label or facts.encoder.replace("multi-bit", "multi-bit encoder")
     return f"{what}, {HOW[facts.how]}"
 

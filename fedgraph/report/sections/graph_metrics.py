@@ -8,7 +8,8 @@ from scipy.stats import spearmanr
 
 from fedgraph.cells.facts import GraphMetricsFacts
 from fedgraph.report import plots
-from fedgraph.report.report_rows import Row, group_rows, mean_spread, phrase, rounded, say_count
+from fedgraph.report.phrases import phrase, rounded, say_count
+from fedgraph.report.report_rows import Row, group_rows, mean_spread
 from fedgraph.report.sections.base import Records, Section, Table
 
 KINDS = ("graph_metrics",)  # the tasks that this section speaks of
@@ -50,7 +51,8 @@ def _alike(rows: Sequence[Row], arrays: Arrays) -> list[str]:
     if edit is None:
         return []
     same = {s: _upper(arrays[GED, s]["distances"]) == 0 for s in _seeds(edit)}
-    count, total = sum(int(m.sum()) for m in same.values()), sum(m.size for m in same.values())
+    count = sum(int(m.sum()) for m in same.values())
+    total = sum(m.size for m in same.values())
     if not count:
         return ["No two of these graphs are isomorphic."]
     means = []

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from fedgraph.cells.facts import GraphStartsFacts
 from fedgraph.report import charts, plots
-from fedgraph.report.report_rows import Row, averaged_over, group_rows, phrase, read_phrases, rounded, say_count
+from fedgraph.report.phrases import averaged_over, phrase, read_phrases, rounded, say_count
+from fedgraph.report.report_rows import Row, group_rows
 from fedgraph.report.sections.base import Records, Section, Table, tabulate
 
 KINDS = ("graph_starts",)  # the tasks that this section speaks of

@@ -9,7 +9,8 @@ from fedgraph.cells.entry import Entry
 from fedgraph.cells.facts import LinkPredictionFacts
 from fedgraph.privacy.units import Unit
 from fedgraph.report import charts, choices
-from fedgraph.report.report_rows import Row, group_rows, mean_spread, phrase, rounded, rounded_up
+from fedgraph.report.phrases import phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row, group_rows, mean_spread
 from fedgraph.report.scores import trust_of
 from fedgraph.report.sections.base import Records, Section, tabulate
 from fedgraph.report.sections.participation import of_choices
@@ -59,9 +60,13 @@ def build(records: Records, notice: str | None) -> Section:
 
 
 def of_one_unit(entries: Sequence[Entry]) -> tuple[Unit, list[Entry]]:
-    """(the largest unit that a price is about, the cells whose price is about it, or that have none: ε = 0, or ∞).
+    """The cells whose prices can be compared: an ε of one tie and an ε of all ties of a person are not.
 
-    An ε of one tie and an ε of all ties of a person are not compared with each other.
+    Args:
+        entries: Cells of one task.
+
+    Returns:
+        (the largest unit that a price is about, the cells whose price is about it or that have none: ε = 0, or ∞).
     """
     priced = {e.protection.unit for e in entries if e.protection and 0 < e.epsilon_provable < math.inf}
     unit = next((one for one in (Unit.ENTITY, Unit.NODE) if one in priced), Unit.EDGE)

@@ -12,7 +12,8 @@ from fedgraph.audit import one_run, operating_points
 from fedgraph.cells.facts import NamedAttack, NodesAtRisk
 from fedgraph.report import plots
 from fedgraph.report.attacks import CONFIDENCE, describe_cell, num_bounds
-from fedgraph.report.report_rows import Row, group_rows, lower_bound, phrase, rounded, rounded_up
+from fedgraph.report.phrases import phrase, rounded, rounded_up
+from fedgraph.report.report_rows import Row, group_rows, lower_bound
 from fedgraph.report.sections.base import Records, Section, Table, tabulate
 
 PART = "named_attacks"
@@ -21,7 +22,12 @@ KINDS = ("node_classification", "link_prediction")  # the tasks that this sectio
 
 @dataclass(frozen=True)
 class AttackedRow:
-    """One attack on one row, over its seeds. every: the verdict of each seed, as stored."""
+    """One attack on one row, over its seeds.
+
+    Attributes:
+        row: The row.
+        every: The verdict of each seed, as stored; at least one.
+    """
 
     row: Row
     every: tuple[NamedAttack, ...]
@@ -33,10 +39,12 @@ class AttackedRow:
 
     @property
     def advantage(self) -> float:
+        """The mean over seeds of the largest difference of true and false positive rate."""
         return float(np.mean([v.advantage for v in self.every]))
 
     @property
     def tpr(self) -> list[float]:
+        """The mean over seeds of the true positive rate, at each of ``one_run.LOW_RATES``."""
         return [float(x) for x in np.mean([v.tpr for v in self.every], axis=0)]
 
     @cached_property
@@ -84,7 +92,15 @@ def contradictions(rows: Sequence[Row]) -> list[str]:
 
 
 def refuted(told: Sequence[AttackedRow], among: int) -> list[str]:
-    """Provable ε that an attack contradicts, the error divided among all ``among`` bounds of the report."""
+    """Provable ε that an attack contradicts.
+
+    Args:
+        told: Attacks on rows.
+        among: How many bounds the report shows; the error is divided among all of them.
+
+    Returns:
+        One sentence for each attack that contradicts one.
+    """
     found = []
     for t in (t for t in told if t.counts and t.one.comparable):
         sure = t.epsilon(one_run.ALPHA / among)
@@ -233,4 +249,4 @@ def _risk_figure(records: Records, risks: Sequence[tuple[Row, NodesAtRisk]], not
 
 
 def _name(row: Row) -> str:
-    return f"{row.head.method} · {row.head.variant} · ε = {rounded(row.head.epsilon)}"
+    return f"{row.name} · ε = {rounded(row.head.epsilon)}"

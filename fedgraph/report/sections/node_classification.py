@@ -12,7 +12,8 @@ from fedgraph.cells.facts import NodeClassificationFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.report import attacks, charts, plots, printed_numbers
-from fedgraph.report.report_rows import Row, averaged_over, group_rows, mean_spread, phrase, read_phrases, rounded, rounded_up
+from fedgraph.report.phrases import averaged_over, phrase, read_phrases, rounded, rounded_up
+from fedgraph.report.report_rows import Row, group_rows, mean_spread
 from fedgraph.report.result_files import curve_of
 from fedgraph.report.sections.base import Records, Section, Table, describe_majority, tabulate, tabulate_measures
 from fedgraph.worlds.world import Kind
@@ -219,8 +220,10 @@ def _describe_traffic(facts: Sequence[NodeClassificationFacts]) -> list[str]:
     partial = [(s.partial, rounds) for s, rounds in sent if s.partial is not None]
     late = [p for p, _ in partial if p.mean_staleness is not None]
     if late:
-        mean, most_stale = max(p.mean_staleness or 0.0 for p in late), max(p.most_stale or 0 for p in late)
-        updates, buffer = max(p.most_updates or 0 for p in late), late[0].settings.get("buffer", 10)
+        mean = max(p.mean_staleness or 0.0 for p in late)
+        most_stale = max(p.most_stale or 0 for p in late)
+        updates = max(p.most_updates or 0 for p in late)
+        buffer = late[0].settings.get("buffer", 10)
         found.append(phrase(PART, "stale", buffer=buffer, mean=mean, most=most_stale, updates=updates))
     prompt = [(p, rounds) for p, rounds in partial if p.mean_staleness is None]
     if prompt:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import charts, choices, owner_letters
 from fedgraph.report.choices import ALONE, CURATOR, METRICS, Choice, Choices, Own, join, out_of
+from fedgraph.report.phrases import phrase, phrase_first, rounded, rounded_up, say_count
 from fedgraph.report.plots import Figure
-from fedgraph.report.report_rows import phrase, rounded, rounded_up, say_count
 from fedgraph.report.sections.base import Records, Section, Table, tabulate
 from fedgraph.worlds.world import Kind
 
@@ -22,7 +22,8 @@ def build(records: Records, notice: str | None) -> Section:
     """Sentences, the table of everybody, one table of clients for each ε, a chart, and the letters."""
     found = choices.read_choices(records)
     facts = records.entries[0].facts
-    seeds, sizes = say_count(len({e.seed for e in records.entries}), "seed"), found.clients.values()
+    seeds = say_count(len({e.seed for e in records.entries}), "seed")
+    sizes = found.clients.values()
     alerts = "" if found.alerts is None else f" ({100 * found.alerts:g} of 100 nodes are looked at)"
     counts = {"clients": len(sizes), "nodes": sum(sizes), "least": min(sizes), "most": max(sizes)}
     sentences = [
@@ -43,7 +44,16 @@ def of_choices(
     beside: Sequence[Choices],
     notice: str | None,
 ) -> Section:
-    """Tables of everybody and of each client, a chart, and letters. more: tables after the first. beside: other measures."""
+    """Tables of everybody and of each client, a chart, and letters.
+
+    Args:
+        records: The cells.
+        found: What every choice gave every client.
+        sentences: That open the section.
+        more: Tables that follow the first.
+        beside: The same cells by other measures, for the letters.
+        notice: Says that data were generated; None where they are real.
+    """
     tables = [_everybody(found), *more, *(_clients(found, e) for e in found.epsilons)]
     letters = owner_letters.write_letters(found, records.dataset, beside)
     first = () if owner_letters.undecided(found) else _first(found, records.label)
@@ -94,8 +104,7 @@ def _majority(found: Choices) -> list[str]:
     ]
     if not near:
         return [said]
-    more = f" and {len(near) - MOST_NAMED} more" if len(near) > MOST_NAMED else ""
-    return [f"{said} These rows reach no more, and may have learnt nothing else: {'; '.join(near[:MOST_NAMED])}{more}."]
+    return [f"{said} These rows reach no more, and may have learnt nothing else: {phrase_first(near, MOST_NAMED, '; ')}."]
 
 
 def _named(clients: Sequence[str], gains: dict[str, float]) -> str:
@@ -130,7 +139,8 @@ def _who_gains(found: Choices) -> list[str]:
 def _gain(
     found: Choices, epsilon: float, picked: tuple[str, Choice], inside: tuple[str, float, Choice], client: str
 ) -> float | None:
-    joined, base = found.value(picked[0], epsilon, picked[1], client), found.value(*inside, client)
+    joined = found.value(picked[0], epsilon, picked[1], client)
+    base = found.value(*inside, client)
     return None if joined is None or base is None else joined - base
 
 

@@ -1,0 +1,97 @@
+"""The texts of a report, which stand in ``templates/phrases.yaml``, and how numbers are written in them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+
+import yaml
+
+
+def read_asset(name: str) -> str:
+    """The text of a file that comes with the report."""
+    return resources.files("fedgraph.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def read_phrases() -> Mapping[str, Mapping[str, str]]:
+    """Part → name → text."""
+    return dict(yaml.safe_load(read_asset("templates/phrases.yaml")))
+
+
+def phrase(part: str, name: str, /, **values: object) -> str:
+    """One text of ``templates/phrases.yaml``.
+
+    Args:
+        part: Of the file.
+        name: Of the text.
+        values: Of the names in braces that stand in it.
+
+    Raises:
+        KeyError: There is no such text, or a name in it has no value.
+    """
+    return read_phrases()[part][name].format(**values)
+
+
+def begin(words: str) -> str:
+    """``words`` as a sentence begins with them: names such as ROC keep their letters."""
+    return words[:1].upper() + words[1:]
+
+
+def rounded(value: float | None, digits: int = 3) -> str:
+    """A number as tables show it.
+
+    Args:
+        value: The number, or none.
+        digits: At most so many beyond the point; of numbers below 0.01, so many significant digits.
+
+    Returns:
+        ``—`` for none and NaN, ``∞`` for ∞.
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "—"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:.{digits}g}" if value and abs(value) < 0.01 else f"{value:.{digits}f}".rstrip("0").rstrip(".")
+
+
+def rounded_up(value: float | None, digits: int = 2) -> str:
+    """An upper bound as tables show it: never below the computed one.
+
+    Args:
+        value: At least 0, or none.
+        digits: As for ``rounded``.
+    """
+    if value is None or not math.isfinite(value) or value == 0:
+        return rounded(value, digits)
+    scale = 10.0 ** (digits if value >= 0.01 else digits - 1 - math.floor(math.log10(value)))
+    return rounded(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
+
+
+def say_count(count: int, what: str) -> str:
+    """``1 seed``, ``2 seeds``."""
+    return f"{count} {what}{'s' if count > 1 else ''}"
+
+
+def phrase_first(texts: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first of several texts, and how many more there are.
+
+    Args:
+        texts: In order.
+        most: So many are named.
+        between: Stands between two of them.
+
+    >>> phrase_first(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return between.join(texts[:most]) + more
+
+
+def averaged_over(count: int, what: str = "seed", error: str = "deviation") -> str:
+    """How ``count`` repetitions are summed up, in words: ± only where there are two or more.
+
+    >>> averaged_over(1), averaged_over(3, "fold")
+    ('one seed', 'mean ± standard deviation over 3 folds')
+    """
+    return f"one {what}" if count == 1 else f"mean ± standard {error} over {count} {what}s"
