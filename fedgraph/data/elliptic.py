@@ -11,7 +11,7 @@ test (``split: public``), as in the paper. Seventy-two of the features sum up th
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import arrays, published
+from fedgraph.data.base import arrays, published, splits
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
@@ -55,7 +55,7 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
         labels[rows_of(pairs[:, 0], CLASSES)] = pairs[:, 1]
     step, features = table[:, 1], feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32)))
     train, test = (np.flatnonzero((labels >= 0) & side) for side in (step <= _LAST_TO_TRAIN, step > _LAST_TO_TRAIN))
-    split = arrays.split_from_ids(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
+    split = splits.split_from_ids(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
     return published.graph(data, raw, (ends[:, 0], ends[:, 1]), features, labels, masks=split, features_from_edges=True)
 
 

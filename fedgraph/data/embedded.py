@@ -14,9 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data import base
-from fedgraph.data.base import arrays
+from fedgraph.data.base import npz
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Counts, feature_matrix, undirected
+from fedgraph.data.base.published import Counts
+from fedgraph.data.base.structure import feature_matrix, undirected
 from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, Provenance, plain_graph
 
@@ -28,7 +29,7 @@ def load(dataset: str, request: base.Request) -> Graph:
     if request.parameters or request.path is not None:
         raise ScenarioError(f"data set 'embedded/{dataset}' takes neither parameters nor a path; use own/npz for a file")
     raw = RawFiles(Path(str(resources.files("fedgraph.data"))))
-    adjacency, attributes, labels = arrays.read_npz(raw.read(f"{dataset}.npz"), f"{dataset}.npz")
+    adjacency, attributes, labels = npz.read_npz(raw.read(f"{dataset}.npz"), f"{dataset}.npz")
     arcs = sp.coo_array(adjacency)
     detail = "the graph shipped with fedgraph: 300 generated documents on four subjects; for trying things out, not a benchmark"
     provenance, counts = Provenance("embedded", detail, dict(raw.checksums)), DATASETS[dataset]

@@ -34,7 +34,7 @@ from pydantic import Field
 
 from fedgraph import plugins
 from fedgraph.data import base
-from fedgraph.data.base import files, published, structure
+from fedgraph.data.base import files, owner_parts, published
 from fedgraph.data.base.block_model import BlockModel, stand_in
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import undirected
@@ -100,7 +100,7 @@ def load(dataset: str, request: base.Request) -> Graph:
     def prepared(_: published.Published, raw: RawFiles) -> Graph:
         shared = federation is None or federation.codes == "shared"
         parts = [_prepared(read(raw, name), params, shared) for name in names]
-        graph = structure.join_owners(key, parts, raw.provenance(_detail(params, title)))
+        graph = owner_parts.join_owners(key, parts, raw.provenance(_detail(params, title)))
         return graph if federation else replace(graph, owner=None, owner_names=())
 
     without = replace(request, parameters={})
@@ -155,7 +155,7 @@ def _simple(given: sp.csr_array) -> sp.csr_array:
     return undirected(arcs.coords[0], arcs.coords[1], given.shape[0]).adjacency
 
 
-def _prepared(campus: Campus, params: CampusParams, shared: bool) -> structure.Part:
+def _prepared(campus: Campus, params: CampusParams, shared: bool) -> owner_parts.Part:
     """One campus as the federation sees it: kept nodes, labels as values, features as named columns."""
     target = COLUMNS.index(params.target)
     values = campus.info[:, target].copy()
@@ -186,7 +186,9 @@ def _prepared(campus: Campus, params: CampusParams, shared: bool) -> structure.P
     owned = f"{campus.name}:" if params.target in _CODED_BY_CAMPUS and not shared else ""
     kinds, place = np.unique(values[keep], return_inverse=True)
     labels = np.array([f"{owned}{kind}" if kind > 0 else "" for kind in kinds])[place]
-    return structure.Part(campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes)
+    return owner_parts.Part(
+        campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes
+    )
 
 
 def _detail(params: CampusParams, what: str) -> str:
@@ -229,7 +231,7 @@ def _stand_in(dataset: str, params: CampusParams, seed: int) -> Graph:
         return _generated(_SPELT[dataset], seed)
     names = _named(params.campuses) if isinstance(params, FederationParams) else ()
     parts = [_generated(name, seed) for name in names or ("Simmons81", "MIT8", "Cornell5")]
-    return structure.union_of_graphs("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
+    return owner_parts.union_of_graphs("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
 
 
 def _generated(name: str, seed: int) -> Graph:

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import arrays, published, splits, tables
 from fedgraph.data.base.files import Faults, RawFiles
-from fedgraph.data.base.structure import Counts, feature_matrix
+from fedgraph.data.base.published import Counts
+from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks
 

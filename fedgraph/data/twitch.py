@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data import base
-from fedgraph.data.base import arrays, published, structure, tables
+from fedgraph.data.base import arrays, owner_parts, published, tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError, ScenarioError
@@ -36,7 +36,7 @@ def _federation(request: base.Request) -> Graph:
     if request.parameters or request.path is not None:
         raise ScenarioError("data set 'twitch/federation' takes neither parameters nor a path")
     graphs, owners = [_language(name, request) for name in _LANGUAGES], [name.upper() for name in _LANGUAGES]
-    graph = structure.union_of_graphs("twitch/federation", graphs, owners)
+    graph = owner_parts.union_of_graphs("twitch/federation", graphs, owners)
     sources = {g.provenance.source for g in graphs}
     checksums = {k: v for g in graphs for k, v in g.provenance.checksums.items()}
     if sources != {"real"}:

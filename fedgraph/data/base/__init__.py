@@ -19,12 +19,11 @@ from typing import TypeAlias, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
-from fedgraph.data.base import arrays
+from fedgraph.data.base import npz
 from fedgraph.data.base.published import ROOT_VARIABLE as ROOT_VARIABLE
+from fedgraph.data.base.published import Counts, WhenUnavailable
 from fedgraph.data.base.published import Published as Published
 from fedgraph.data.base.published import Request as Request
-from fedgraph.data.base.published import WhenUnavailable
-from fedgraph.data.base.structure import Counts
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
@@ -145,7 +144,7 @@ def load(
         where = request.path or ", ".join(map(str, request.roots)) or "its files"
         raise DataError(f"{family}/{dataset}: cannot be read from {where} ({type(error).__name__}: {error})") from error
     for graph in loaded.graphs[:1] if isinstance(loaded, GraphCollection) else (loaded,):
-        arrays.require_width(graph.num_features, str(request.path or f"{family}/{dataset}"))
+        npz.require_width(graph.num_features, str(request.path or f"{family}/{dataset}"))
     return loaded
 
 

@@ -8,7 +8,7 @@ stand-in.
 import hashlib
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from fedgraph.data.base import files
 from fedgraph.data.base.block_model import BlockModel, stand_in
-from fedgraph.data.base.structure import Counts, undirected
+from fedgraph.data.base.structure import undirected
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection, Masks
@@ -48,6 +48,23 @@ class Request:
     parameters: Mapping[str, object] = field(default_factory=dict)
     download: bool = True
     stand_in: bool = False
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Published counts of a node-level data set; edges are undirected and distinct, without self-loops."""
+
+    nodes: int
+    edges: int
+    features: int
+    classes: int
+
+    def check(self, graph: Graph, lost: float = 0.0) -> Graph:
+        """``graph`` itself; ``DataError`` when it is not the published one. lost: share of the edges that may be missing."""
+        found = Counts(graph.num_nodes, graph.num_edges, graph.num_features, np.unique(graph.labels[graph.labels >= 0]).size)
+        if replace(found, edges=self.edges) != self or not self.edges * (1 - lost) <= found.edges <= self.edges:
+            raise DataError(f"{graph.name!r} is not the published data set: found {found}, expected {self}")
+        return graph
 
 
 @dataclass(frozen=True)

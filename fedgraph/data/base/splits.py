@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import arrays, tables
+from fedgraph.data.base import npz, tables
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks
 
@@ -114,7 +114,7 @@ def read_masks(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
 
     No such member: none. Raises ``DataError`` for anything else.
     """
-    return splits_of_masks(arrays.archive_members(content, name, NAMES), name, num_nodes)
+    return splits_of_masks(npz.archive_members(content, name, NAMES), name, num_nodes)
 
 
 def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[Masks, ...]:
@@ -142,3 +142,8 @@ def split_of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple
     found = Masks(*(np.array(sorted(i for i, p in parts.items() if p == part), dtype=np.int64) for part in tables.PARTS))
     found.check(num_nodes, name)
     return (found,)
+
+
+def split_from_ids(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[Masks, ...]:
+    """One published split from ids in any order."""
+    return (Masks(*(np.unique(part).astype(np.int64) for part in (train, validation, test))),)

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.data import base
-from fedgraph.data.base import arrays, splits, structure, tables
+from fedgraph.data.base import npz, splits, structure, tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.own import columns, federation, given_graphs, graph_folders
 from fedgraph.data.own.columns import ColumnRules
@@ -108,7 +108,7 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
 
 def _from_npz(path: Path, rules: EdgeRules) -> Graph:
     raw = RawFiles(path.parent)
-    adjacency, attributes, values = arrays.read_npz(raw.read(path.name), str(path))
+    adjacency, attributes, values = npz.read_npz(raw.read(path.name), str(path))
     for part, matrix in (("edge weight", adjacency), ("feature", attributes)):
         if matrix.data.dtype.kind not in "fiub":
             raise DataError(f"{path}: {part}s are of type {matrix.data.dtype}; allowed: numbers")

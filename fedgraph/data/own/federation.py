@@ -37,14 +37,14 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.data.base import arrays, splits, structure, tables
+from fedgraph.data.base import npz, owner_parts, splits, tables
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Cleaned, undirected
-from fedgraph.data.own import client_tables, named_tables
+from fedgraph.data.base.structure import Cleaned, changes_of, undirected
+from fedgraph.data.own import client_tables, cross_edges
 from fedgraph.data.own.client_tables import ClientTable
 from fedgraph.data.own.columns import ColumnRules, own_scales
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import changes_of, describe_classes, label_text
+from fedgraph.data.own.labels import describe_classes, label_text
 from fedgraph.documents.lines import Source
 from fedgraph.documents.settings import Settings, validate
 from fedgraph.errors import DataError, ScenarioError
@@ -87,11 +87,11 @@ class Given:
     not in ``part`` yet. file: of its features.
     """
 
-    part: structure.Part
+    part: owner_parts.Part
     rows: dict[str, int]
     cleaned: Cleaned
     split: dict[int, str] = field(default_factory=dict)
-    between: named_tables.Own = named_tables.NOTHING
+    between: cross_edges.Own = cross_edges.NOTHING
     more_columns: int = 0
     texts: tables.FeatureTable | None = None
     file: str = ""
@@ -126,9 +126,9 @@ def load(path: Path, rules: FederationRules, labelled: bool = True) -> Graph:
         given.append(_client(raws[-1], client.name, manifest.classes if labelled else (), labelled))
     read = client_tables.read_tables([ClientTable(g.file, g.part, g.texts) for g in given], rules, str(path))
     given = [replace(g, part=part) for g, part in zip(given, read.parts, strict=True)]
-    graph = structure.join_owners("own/federation", [g.part for g in given], Provenance("own", ""), labelled)
+    graph = owner_parts.join_owners("own/federation", [g.part for g in given], Provenance("own", ""), labelled)
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
-    graph, crossing = named_tables.add_cross_edges(graph, [g.between for g in given], starts, names)
+    graph, crossing = cross_edges.add_cross_edges(graph, [g.between for g in given], starts, names)
     columns = tuple(sorted({name for g in given for name in g.part.column_names}))
     from_edges, seen = noticed(rules, graph.features, graph.adjacency, columns)
     checksums = {f"{raw.folder.relative_to(path)}/{name}": sha for raw in raws for name, sha in raw.checksums.items()}
@@ -136,7 +136,7 @@ def load(path: Path, rules: FederationRules, labelled: bool = True) -> Graph:
     detail = (
         f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
         f"{crossing}, {graph.num_features} features, {describe_classes(graph.num_classes)}"
-        f"{_numbered(structure.class_names([g.part for g in given]))}{_remarks(given, graph)}"
+        f"{_numbered(owner_parts.class_names([g.part for g in given]))}{_remarks(given, graph)}"
         f"{''.join(f'; {one}' for one in read.remarks)}"
     )
     split, provenance = _joined_split(given, starts, path, names), Provenance("own", "; ".join((detail, *seen)), checksums)
@@ -153,9 +153,9 @@ def feature_tables(path: Path) -> list[tables.FeatureTable]:
     found = []
     for client in _manifest(RawFiles(path)).clients or tuple(_unnamed(p) for p in _folders(path)):
         raw = RawFiles(path / (client.folder or client.name))
-        for name, read in (("features.csv", RawFiles.read), ("features.parquet", named_tables.parquet)):
+        for name, read in (("features.csv", RawFiles.read), ("features.parquet", client_tables.parquet)):
             if (raw.folder / name).is_file():
-                one = named_tables.named_features(read(raw, name), str(raw.folder / name))
+                one = client_tables.named_features(read(raw, name), str(raw.folder / name))
                 found += [one] if isinstance(one, tables.FeatureTable) else []
     return found
 
@@ -215,12 +215,12 @@ def _client(raw: RawFiles, name: str, classes: Sequence[str], labelled: bool) ->
         for row, part in tables.split_parts(raw.read(file.name), str(file), given.rows).items():
             if split.setdefault(row, part) != part:
                 raise DataError(f"{file}: a node is in {split[row]} and, by another file, in {part}; allowed: one part")
-    return replace(given, split=split, between=named_tables.read_between(raw, given.rows))
+    return replace(given, split=split, between=cross_edges.read_between(raw, given.rows))
 
 
 def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> Given:
     """Three tables, CSV or Parquet."""
-    read = named_tables.parquet if kind.endswith("parquet") else RawFiles.read
+    read = client_tables.parquet if kind.endswith("parquet") else RawFiles.read
     ending = kind.rpartition(".")[2]
 
     def text(stem: str) -> tuple[bytes, str]:
@@ -232,7 +232,7 @@ def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> Given:
             raise DataError(f"{file}: empty; {NOTHING[stem]}")
         return content, str(file)
 
-    features = named_tables.named_features(*text("features"))
+    features = client_tables.named_features(*text("features"))
     texts = features if isinstance(features, tables.FeatureTable) else None
     nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), (), np.zeros(0, np.float32)
     rows, set_rows, columns, column_names, values = (
@@ -242,7 +242,7 @@ def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> Given:
     told = tables.label_words(*text("labels"), rows) if labelled else [None] * len(rows)
     words = np.array([label_text(word) or "" for word in told])
     cleaned = undirected(one, two, len(rows))
-    part = structure.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values)
+    part = owner_parts.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values)
     return Given(part, rows, cleaned, more_columns=more, texts=texts, file=str(raw.folder / kind))
 
 
@@ -250,7 +250,7 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
     """One file with everything; nodes are called 0 … n − 1."""
     file = str(raw.folder / kind)
     if kind == "graph.npz":
-        adjacency, features, labels = arrays.read_npz(raw.read(kind), file)
+        adjacency, features, labels = npz.read_npz(raw.read(kind), file)
         # Row → part, of the masks that an ``.npz`` may hold; ``DataError`` where it holds several splits.
         num_nodes = labels.size
         masks = splits.read_masks(raw.read(kind), file, num_nodes)
@@ -266,21 +266,21 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
         there = arcs.data != 0
         one, two = arcs.coords[0][there], arcs.coords[1][there]
     else:
-        one, two, features, labels, split = named_tables.data_object(raw.read(kind), file)
+        one, two, features, labels, split = client_tables.data_object(raw.read(kind), file)
     n = labels.size
     entries = sp.coo_array(features)
     if not np.isfinite(entries.data.astype(np.float64)).all():
         raise DataError(f"{file}: a feature is NaN or infinite; allowed: finite numbers")
     names = tuple(str(i) for i in range(features.shape[1]))
     if (raw.folder / "feature_names.txt").is_file():
-        names = named_tables.names(raw, "feature_names.txt", features.shape[1])
+        names = client_tables.names(raw, "feature_names.txt", features.shape[1])
     if labels.dtype.kind not in "iubUS":
         raise DataError(f"{file}: labels have type {labels.dtype}; allowed: whole numbers, -1 where unknown, or text")
     if labels.dtype.kind == "i" and labels.size and labels.min() < -1:
         raise DataError(f"{file}: the least label is {labels.min()}; allowed: whole numbers, -1 where unknown")
     words = np.array([label_text(value) or "" for value in labels.tolist()])
     cleaned = undirected(one, two, n)
-    part = structure.Part(
+    part = owner_parts.Part(
         name, cleaned.adjacency, entries.coords[0], entries.coords[1].astype(np.int64), names, words, (),
         entries.data.astype(np.float32),
     )  # fmt: skip

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base.files import Faults
-from fedgraph.data.base.structure import Cleaned, diagonal_blocks, feature_matrix, undirected
+from fedgraph.data.base.structure import Cleaned, changes_of, diagonal_blocks, feature_matrix, undirected
 from fedgraph.data.own.columns import ColumnRules, own_scales, read_columns
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import ReadLabels, changes_of, read_labels
+from fedgraph.data.own.labels import ReadLabels, read_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Names, Provenance
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import SupportsFloat
 
 import numpy as np
 
-from fedgraph.data.base.structure import Cleaned
 from fedgraph.errors import DataError
 
 _MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat", "none"})  # as Python, NumPy and pandas write them
@@ -106,14 +105,3 @@ def _by_value(label: str) -> tuple[int, int, str]:
     digits = label.removeprefix("-")
     whole = digits.isascii() and digits.isdigit() and len(digits) <= 18
     return (0, int(label), "") if whole else (1, 0, label)
-
-
-def changes_of(given: Sequence[Cleaned]) -> list[str]:
-    """What was done to edges, counted over all of them, as one part of a sentence; none where nothing was."""
-    counted = (
-        (sum(c.one_way for c in given), "edges listed in one direction, read in both"),
-        (sum(c.repeated for c in given), "repeated edges coalesced"),
-        (sum(c.loops for c in given), "self-loops dropped"),
-    )
-    changed = ", ".join(f"{count} {what}" for count, what in counted if count)
-    return [changed] if changed else []

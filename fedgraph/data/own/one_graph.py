@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base.structure import feature_matrix, undirected
+from fedgraph.data.base.structure import changes_of, feature_matrix, undirected
 from fedgraph.data.own.columns import own_scales
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import ReadLabels, changes_of, describe_classes, read_labels
+from fedgraph.data.own.labels import ReadLabels, describe_classes, read_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks, Names, Provenance
 
