@@ -70,7 +70,10 @@ class FederationParams(CampusParams):
     )
 
 
-DATASETS: dict[str, type[Settings]] = {**{name.casefold(): CampusParams for name in CAMPUSES}, "federation": FederationParams}
+DATASETS: dict[str, type[CampusParams]] = {
+    **{name.casefold(): CampusParams for name in CAMPUSES},
+    "federation": FederationParams,
+}
 _SPELT = {name.casefold(): name for name in CAMPUSES}
 
 
@@ -86,8 +89,6 @@ class Campus:
 def load(dataset: str, request: base.Request) -> Graph:
     """``<campus>`` (any of ``CAMPUSES``) or ``federation``; see :func:`fedgraph.data.load`."""
     params = base.validated(DATASETS[dataset], request.parameters, f"facebook100/{dataset}")
-    if not isinstance(params, CampusParams):  # for the type checker: both kinds of parameters are
-        raise ScenarioError(f"data set 'facebook100/{dataset}' has no parameters of its own")
     if request.path is not None:
         raise ScenarioError(
             f"data set 'facebook100/{dataset}' takes no path; name a data root that holds {FOLDER}/<campus>.mat"

@@ -17,7 +17,7 @@ firms have none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -39,18 +39,7 @@ _WRONG = 0.1  # of the regions
 TYPICAL = 0.7  # of card payments go to shops that sell what the payer's segment buys
 
 
-@dataclass(frozen=True)
-class Accounts:
-    """people: private ones; shops and firms are a fifth and a fifteenth of them. records: of each kind, for each person."""
-
-    people: int
-    banks: int
-    records: int
-    edges: tuple[str, ...]
-    kinds_as_columns: bool
-
-
-def _generate_accounts(model: Accounts, name: str, seed: int) -> Graph:
+def _generate_accounts(model: AccountsParams, name: str, seed: int) -> Graph:
     """The graph; ``owner`` is the bank of each account, ``edge_owners`` name who pays and who is paid."""
     rng = seeds.generator(seed, "accounts", model.people)
     shops, firms = max(_SEGMENTS * _REGIONS, model.people // 5), max(_REGIONS, model.people // 15)
@@ -74,7 +63,7 @@ def _generate_accounts(model: Accounts, name: str, seed: int) -> Graph:
     words = rng.random((person.size, WORDS)) < np.where(
         np.arange(WORDS)[None, :] % _SEGMENTS == segment[person][:, None], 0.2, 0.1
     )
-    columns += [words.astype(np.float32)] + ([_one_hot(kind)] if model.kinds_as_columns else [])
+    columns += [words.astype(np.float32)] + ([_one_hot(kind)] if model.kinds == "columns" else [])
     labels = np.where(kind == 0, segment[person], -1)
     said = (
         f"SYNTHETIC: {person.size} generated accounts of {several.size} owners at {model.banks} banks, {', '.join(model.edges)}"
@@ -204,8 +193,7 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
         raise ScenarioError(f"data set {key!r} takes no path; use own/npz or own/csv for a file")
     params = base.validated(DATASETS[dataset], request.parameters, key)
     if isinstance(params, AccountsParams):
-        drawn = Accounts(params.people, params.banks, params.records, tuple(params.edges), params.kinds == "columns")
-        return _generate_accounts(drawn, key, request.seed)
+        return _generate_accounts(params, key, request.seed)
     if isinstance(params, MoleculesParams):
         detail = f"SYNTHETIC: {params.graphs} generated molecule-like graphs (seed {request.seed})"
         sizes = (params.graphs - params.graphs // 2, params.graphs // 2)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedgraph.data.own import objects
+from fedgraph.data.own.columns import OwnRules
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.models import answers, file
@@ -167,7 +168,7 @@ def read_people(data: object, reading: Mapping[str, object], labelled: bool = Tr
         if not isinstance(found, Graph):
             raise DataError(f"{data}: a collection of graphs; allowed: one graph of people")
         return found
-    rules = {key: value for key, value in reading.items() if key in objects.ObjectRules.model_fields}
+    rules = {key: value for key, value in reading.items() if key in OwnRules.model_fields}
     return objects.graph_of(data, "people", str(reading.get("label") or "") or None, rules, labelled)
 
 

@@ -15,7 +15,7 @@ from fedgraph.methods.base import ClearFacts, CutEdges, Derived, Membership, Pub
 from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Graph, Partition, Subgraph, one_client
+from fedgraph.types import Graph, Partition, Subgraph, one_client, without_edges, without_labels
 from fedgraph.worlds import missing, protocols
 from fedgraph.worlds.world import Kind, World
 
@@ -183,7 +183,7 @@ def _alone(federation: Federation, client: int) -> tuple[protocols.Setting, Part
         truth=truth,
         num_train=held.num_nodes - (int((truth >= 0).sum()) if federation.same else 0),
         public_graph=asked if setting.test_graph_public else setting.public_graph,
-        public_attributes=None if setting.public_attributes is None else protocols.without_edges(held),
+        public_attributes=None if setting.public_attributes is None else without_edges(held),
         asking=asking,
     )
     return narrow, one_client(held, f"{federation.names[client]} alone")
@@ -235,4 +235,4 @@ def _asks(federation: Federation, client: int) -> tuple[Graph, np.ndarray]:
 
 def _newcomers(federation: Federation, client: int) -> Graph:
     """A client that has not joined, as it asks: its own graph, and no label."""
-    return protocols.without_labels(federation.partition.subgraphs[client].graph)
+    return without_labels(federation.partition.subgraphs[client].graph)

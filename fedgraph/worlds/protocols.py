@@ -27,6 +27,7 @@ import scipy.sparse as sp
 from fedgraph.data.base import splits
 from fedgraph.errors import DataError
 from fedgraph.methods.base import Plan, column_ranks
+from fedgraph.partition import ego
 from fedgraph.privacy.units import Assumption
 from fedgraph.types import Graph, Masks
 from fedgraph.types import without_edges as without_edges
@@ -171,8 +172,7 @@ def _divided(
 
 def largest_component(graph: Graph) -> Graph:
     """The subgraph on the largest connected component (the first of equals), with the published splits on its nodes."""
-    _, component = sp.csgraph.connected_components(graph.adjacency, directed=False)
-    nodes = np.flatnonzero(component == np.bincount(component).argmax())
+    nodes = ego.largest_component(graph)
     place = np.full(graph.num_nodes, -1)
     place[nodes] = np.arange(nodes.size)
 
@@ -220,7 +220,7 @@ def question(setting: Setting, plan: Plan, epsilon_spent: Callable[[], float]) -
     if Assumption.EDGES_PUBLIC in plan.guarantee.protection.assumptions:
         # The same nodes and edges; no feature, no label.
         nothing = sp.csr_array(setting.asked.features.shape, dtype=setting.asked.features.dtype)
-        return replace(setting.asked, features=nothing, labels=np.full_like(setting.asked.labels, -1))
+        return replace(without_labels(setting.asked), features=nothing)
     own = {Assumption.OWN_EDGES_KNOWN, Assumption.ANSWERS_PRIVATE} & set(plan.guarantee.protection.assumptions)
     shown = setting.test_graph_public or own
     return setting.asked if shown or np.isinf(epsilon_spent()) else without_edges(setting.asked)

@@ -59,16 +59,7 @@ def from_edges(edges: np.ndarray, num_nodes: int) -> sp.csr_array:
 def diagonal_blocks(adjacency: sp.csr_array, sizes: np.ndarray) -> list[sp.csr_array]:
     """Blocks [k, k] of the given sizes k along the diagonal; outside of them there is no edge."""
     ends = np.cumsum(sizes)
-    blocks = []
-    for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True):
-        rows = slice(adjacency.indptr[start], adjacency.indptr[end])
-        own = (
-            adjacency.data[rows],
-            (adjacency.indices[rows] - start).astype(np.int32),
-            (adjacency.indptr[start : end + 1] - adjacency.indptr[start]).astype(np.int32),
-        )
-        blocks.append(sp.csr_array(own, shape=(end - start, end - start)))
-    return blocks
+    return [sp.csr_array(adjacency[end - size : end, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
 
 
 def feature_matrix(matrix: object, binarise: bool = False) -> sp.csr_array:

@@ -27,16 +27,14 @@ from fedgraph.data import base
 from fedgraph.data.base import npz, splits, structure, tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.own import columns, federation, given_graphs, graph_folders
-from fedgraph.data.own.columns import ColumnRules
+from fedgraph.data.own.columns import OwnRules
 from fedgraph.data.own.edge_columns import EdgeRules
-from fedgraph.data.own.given_graphs import CollectionRules
 from fedgraph.data.own.one_graph import Given, graph_of_given
-from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
 
-class CsvParams(ColumnRules, EdgeRules):
+class CsvParams(OwnRules):
     """Names of the files inside the folder ``path``, and what shall be done with its columns."""
 
     edges: str = Field("edges.csv", description="file of edges: two node ids per line")
@@ -51,13 +49,13 @@ class CsvParams(ColumnRules, EdgeRules):
     kinds: list[str] = Field([], description="kinds of edges that are kept (empty: all of them, and kinds are dropped)")
 
 
-class FederationParams(federation.FederationRules):
+class FederationParams(OwnRules):
     """The folder says everything else."""
 
     labels: bool = Field(True, description="whether clients bring labels; false: nobody's is known, as links need none")
 
 
-class GraphsParams(CollectionRules):
+class GraphsParams(OwnRules):
     """What shall be done with the columns of nodes, and which column of the labels is predicted."""
 
     label: str = Field("", description="which column of labels.csv is predicted (empty: the first)")
@@ -66,13 +64,13 @@ class GraphsParams(CollectionRules):
     )
 
 
-class ObjectParams(ColumnRules, EdgeRules):
+class ObjectParams(OwnRules):
     """What ``fedgraph.compare`` was told of a graph in memory, so that a row can be fitted on others like it."""
 
     label: str = Field("", description="which column, or attribute, is predicted (empty: y or label)")
 
 
-DATASETS: dict[str, type[Settings]] = {
+DATASETS: dict[str, type[EdgeRules]] = {
     "npz": EdgeRules,
     "csv": CsvParams,
     "federation": FederationParams,
@@ -103,7 +101,7 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
         return given_graphs.graphs_as_rows(found) if params.rows else found
     if isinstance(params, CsvParams):
         return _from_csv(request.path, params)
-    return _from_npz(request.path, base.validated(EdgeRules, request.parameters, f"own/{dataset}"))
+    return _from_npz(request.path, params)
 
 
 def _from_npz(path: Path, rules: EdgeRules) -> Graph:

@@ -25,6 +25,7 @@ from pydantic import Field
 
 from fedgraph.data.base.files import Faults
 from fedgraph.data.base.tables import number_in
+from fedgraph.data.own.edge_columns import EdgeRules
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import Columns
@@ -47,6 +48,10 @@ class ColumnRules(Settings):
     )
     empty: Literal["refuse", "missing"] = Field("refuse", description="empty cells: an error, or a further column that says so")
     drop: list[str] = Field(default_factory=list, description="columns that are left out")
+
+
+class OwnRules(ColumnRules, EdgeRules):
+    """What a user decides about the columns of own tables, in files or in memory."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,8 +42,8 @@ from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import Cleaned, changes_of, undirected
 from fedgraph.data.own import client_tables, cross_edges
 from fedgraph.data.own.client_tables import ClientTable
-from fedgraph.data.own.columns import ColumnRules, own_scales
-from fedgraph.data.own.edge_columns import EdgeRules, noticed
+from fedgraph.data.own.columns import OwnRules, own_scales
+from fedgraph.data.own.edge_columns import noticed
 from fedgraph.data.own.labels import describe_classes, label_text
 from fedgraph.documents.lines import Source
 from fedgraph.documents.settings import Settings, validate
@@ -58,10 +58,6 @@ NOTHING = {  # file → how a client says that it has none, so that a file that 
     "labels": "allowed: a line per labelled node; of a client without labels, a table with the head id,label and no line",
 }
 _PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
-
-
-class FederationRules(ColumnRules, EdgeRules):
-    """What shall be done with the columns of tables with a line per node, at all clients alike."""
 
 
 class Client(Settings):
@@ -97,7 +93,7 @@ class Given:
     file: str = ""
 
 
-def load(path: Path, rules: FederationRules, labelled: bool = True) -> Graph:
+def load(path: Path, rules: OwnRules, labelled: bool = True) -> Graph:
     """All clients of the folder as one graph whose nodes know their owner; a node is called ``client/id``.
 
     rules: what becomes of columns, and whether features come from edges. labelled: whether labels are read; without, nobody has

@@ -19,10 +19,6 @@ from fedgraph.types import Graph, GraphCollection, Names, Provenance
 MOST_DEGREE = 5  # degrees from here on share a column
 
 
-class CollectionRules(ColumnRules, EdgeRules):
-    """What shall be done with the columns of nodes."""
-
-
 @dataclass(frozen=True, eq=False)
 class GivenGraph:
     """One graph of a file. columns: names of the cells of its nodes. nodes: their ids. cells: one row of texts per node.

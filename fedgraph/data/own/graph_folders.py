@@ -23,7 +23,8 @@ from fedgraph.data import tu
 from fedgraph.data.base import tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.own import graphml
-from fedgraph.data.own.given_graphs import CollectionRules, GivenGraph, labelled_collection, side_by_side
+from fedgraph.data.own.columns import OwnRules
+from fedgraph.data.own.given_graphs import GivenGraph, labelled_collection, side_by_side
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
@@ -57,7 +58,7 @@ def is_collection(folder: Path) -> bool:
     return folder.is_dir() and (_kind(folder) != "" or any(map(_kind, _folders(folder))))
 
 
-def load(path: Path, rules: CollectionRules, label: str) -> GraphCollection:
+def load(path: Path, rules: OwnRules, label: str) -> GraphCollection:
     """The collection in a folder. label: the column of labels.csv; "": the first.
 
     Raises ``DataError``: all faults of all files, each with file, line, what was found and what is allowed.

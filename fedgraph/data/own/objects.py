@@ -7,6 +7,7 @@ named in the graph's provenance and in the log ``fedgraph``.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base import splits, validated
-from fedgraph.data.own.columns import ColumnRules, read_columns
+from fedgraph.data.own.columns import ColumnRules, OwnRules, read_columns
 from fedgraph.data.own.edge_columns import EdgeRules
 from fedgraph.data.own.given_graphs import Joined, labelled_collection
-from fedgraph.data.own.one_graph import Given, graph_of_given, logger
+from fedgraph.data.own.one_graph import Given, graph_of_given
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Masks
 
@@ -32,10 +33,6 @@ _READ_OF_PYG = ("x", "edge_index", "y", "num_nodes")
 OWNER = "owner"  # of a small graph: who holds it
 
 
-class ObjectRules(ColumnRules, EdgeRules):
-    """What ``compare(columns=…)`` may say."""
-
-
 def graph_of(
     data: Any, name: str, label: str | None = None, columns: Mapping[str, object] | None = None, labelled: bool = True
 ) -> Graph:
@@ -46,7 +43,7 @@ def graph_of(
             ``Graph``.
         name: what it is called.
         label: the column or node attribute with the labels, where it has another name than ``y`` or ``label``.
-        columns: what becomes of columns of a pandas table, as ``columns.ColumnRules`` says; ``from_edges`` of any data.
+        columns: what becomes of columns of a pandas table, as ``columns.OwnRules`` says; of other data only ``from_edges`` counts.
         labelled: whether some label must be known. If not, labels are not read, and a table of nodes needs none.
 
     Returns:
@@ -56,7 +53,7 @@ def graph_of(
         DataError: one line that says what was found and what is allowed.
         ScenarioError: ``columns`` holds a key or a value that is not allowed.
     """
-    rules = validated(ObjectRules, columns or {}, "own/object")
+    rules = validated(OwnRules, columns or {}, "own/object")
     if isinstance(data, Graph):
         return data
     if isinstance(data, tuple) and len(data) == 2 and all(hasattr(part, "columns") for part in data):
@@ -252,7 +249,7 @@ def graphs_from_objects(given: Sequence[object], name: str, rules: EdgeRules, la
         unused=tuple(unused),
     )
     if unused:
-        logger.warning("%s: not used: %s", name, ", ".join(unused))
+        logging.getLogger("fedgraph").warning("%s: not used: %s", name, ", ".join(unused))
     return labelled_collection(name, f"graphs in memory called {name}", found, rules, "the labels")
 
 
