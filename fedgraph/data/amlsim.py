@@ -49,7 +49,7 @@ DATASETS = {name: replace(data, parameters=Params) for name, data in published.r
 
 
 def load(dataset: str, request: base.Request) -> Graph:
-    """``20k``; see :func:`fedgraph.data.load`."""
+    """``20k``; see :func:`fedgraph.data.load`. Its parameters are those of ``Params``."""
     if request.path is not None:
         raise ScenarioError(f"data set 'amlsim/{dataset}' takes no path; name a data root")
     params = base.validated(Params, request.parameters, f"amlsim/{dataset}")
@@ -58,7 +58,16 @@ def load(dataset: str, request: base.Request) -> Graph:
 
 
 def with_banks(graph: Graph, params: Params, seed: int) -> Graph:
-    """The graph with ``owner`` drawn at random; sizes follow 1/k^sizes and every bank gets at least one account."""
+    """The graph with accounts dealt to banks at random.
+
+    Args:
+        graph: of accounts.
+        params: how many banks, and how unequal: sizes follow 1/k^sizes, and every bank gets at least one account.
+        seed: names the random stream.
+
+    Raises:
+        DataError: more banks than accounts.
+    """
     if params.banks > graph.num_nodes:
         raise DataError(f"{params.banks} banks for {graph.num_nodes} accounts; allowed: 1 … {graph.num_nodes}")
     weights = 1.0 / np.arange(1, params.banks + 1) ** params.sizes
@@ -69,7 +78,11 @@ def with_banks(graph: Graph, params: Params, seed: int) -> Graph:
 
 
 def read(data: base.Published, raw: RawFiles) -> Graph:
-    """Accounts and transfers as one graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
+    """Accounts and transfers as one graph.
+
+    Raises:
+        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
+    """
     accounts = _table(raw, _NODES, ("nodeid", "isFraud", "init_balance"))
     transfers = _table(raw, _TRANSFERS, ("sourceNodeId", "targetNodeId", "value", "time"))
     n = len(accounts)

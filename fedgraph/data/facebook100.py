@@ -79,7 +79,13 @@ _SPELT = {name.casefold(): name for name in CAMPUSES}
 
 @dataclass(frozen=True, eq=False)
 class Campus:
-    """One file, checked. adjacency: CSR [n, n], symmetric, ones. info: int64 [n, 7], 0 where missing."""
+    """One file, checked.
+
+    Attributes:
+        name: of the campus.
+        adjacency: CSR [n, n], symmetric, ones, empty diagonal.
+        info: int64 [n, 7], the columns of ``COLUMNS``, 0 where missing.
+    """
 
     name: str
     adjacency: sp.csr_array
@@ -87,7 +93,16 @@ class Campus:
 
 
 def load(dataset: str, request: base.Request) -> Graph:
-    """``<campus>`` (any of ``CAMPUSES``) or ``federation``; see :func:`fedgraph.data.load`."""
+    """A campus, or the federation of all; see :func:`fedgraph.data.load`.
+
+    Args:
+        dataset: a name of ``CAMPUSES`` in lower case, or ``federation``.
+        request: its parameters are those of ``CampusParams`` or ``FederationParams``.
+
+    Raises:
+        ScenarioError: a parameter is wrong, or there is a path.
+        DataError: a file is missing or damaged, or no node is left.
+    """
     params = base.validated(DATASETS[dataset], request.parameters, f"facebook100/{dataset}")
     if request.path is not None:
         raise ScenarioError(
@@ -110,7 +125,15 @@ def load(dataset: str, request: base.Request) -> Graph:
 
 
 def read(raw: RawFiles, name: str) -> Campus:
-    """The campus of ``<name>.mat``. Raises ``DataError`` naming the file, what was found and what is allowed."""
+    """One campus.
+
+    Args:
+        raw: the folder.
+        name: of the campus, as its file is called.
+
+    Raises:
+        DataError: the file is no MATLAB 5 file, or holds something else; the line says what was found and what is allowed.
+    """
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 

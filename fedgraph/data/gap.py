@@ -19,7 +19,13 @@ from fedgraph.types import Graph
 
 @dataclass(frozen=True)
 class Cut:
-    """least: nodes that a class must have. nodes, classes: what the paper counts after it."""
+    """How GAP's code cuts a graph.
+
+    Attributes:
+        least: nodes that a class must have.
+        nodes: what the paper counts after it.
+        classes: what the paper counts after it.
+    """
 
     least: int
     nodes: int
@@ -40,7 +46,11 @@ DATASETS = {
 
 
 def load(dataset: str, request: base.Request) -> Graph:
-    """``reddit`` or ``amazon``; see :func:`fedgraph.data.load`. A stand-in is cut to the paper's number of classes."""
+    """``reddit`` or ``amazon``; see :func:`fedgraph.data.load`. A stand-in is cut to the paper's number of classes.
+
+    Raises:
+        DataError: as the source's reader raises it; or what is left is not what the paper counts.
+    """
     source, read = _SOURCES[dataset]
     whole, cut = read(source, request), _CUTS[dataset]
     if whole.provenance.source == "synthetic":
@@ -55,7 +65,15 @@ def load(dataset: str, request: base.Request) -> Graph:
 
 
 def _subgraph_of_classes(graph: Graph, least: int) -> Graph:
-    """The subgraph on the classes of at least ``least`` nodes, numbered again in their order; nodes left alone are dropped."""
+    """The subgraph on the larger classes, numbered again in their order; nodes left without an edge are dropped.
+
+    Args:
+        graph: with labels; nodes without one are dropped.
+        least: nodes that a class must have.
+
+    Raises:
+        DataError: no class is that large.
+    """
     sizes = np.bincount(graph.labels[graph.labels >= 0], minlength=graph.num_classes)
     kept = np.flatnonzero(sizes >= least)
     if not kept.size:

@@ -19,7 +19,11 @@ DATASETS = published.records("ogbn")
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph in a folder with ``raw`` and ``split``. Raises ``DataError`` naming file, line, found and allowed."""
+    """The graph in a folder with ``raw`` and ``split``.
+
+    Raises:
+        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
+    """
     edges, rows, labels, *split = data.files
     features = arrays.numbers(raw, rows)
     n = features.shape[0]

@@ -37,7 +37,11 @@ def stand_in(data: published.Published, seed: int) -> Graph:
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph of the raw files, nodes in Planetoid's order (test nodes at the rows that ``test.index`` names)."""
+    """The graph of the raw files, nodes in Planetoid's order: test nodes at the rows that ``test.index`` names.
+
+    Raises:
+        DataError: a file is not byte for byte the published one, or counts are not the published ones.
+    """
     prefix = f"ind.{data.key.partition('/')[2]}"
     parts = {part: _unpickle(raw.read(f"{prefix}.{part}")) for part in ("tx", "ty", "allx", "ally", "graph")}
     test = np.array(raw.read(f"{prefix}.test.index").split(), dtype=np.int64)

@@ -40,7 +40,16 @@ TYPICAL = 0.7  # of card payments go to shops that sell what the payer's segment
 
 
 def _generate_accounts(model: AccountsParams, name: str, seed: int) -> Graph:
-    """The graph; ``owner`` is the bank of each account, ``edge_owners`` name who pays and who is paid."""
+    """The accounts, as the module says.
+
+    Args:
+        model: how many of what; shops and firms are a fifth and a fifteenth of the people (at least 24 and 6).
+        name: of the graph.
+        seed: of its random stream.
+
+    Returns:
+        A graph whose ``owner`` is the bank of each account; ``edge_owners`` name who pays and who is paid.
+    """
     rng = seeds.generator(seed, "accounts", model.people)
     shops, firms = max(_SEGMENTS * _REGIONS, model.people // 5), max(_REGIONS, model.people // 15)
     several = np.concatenate([1 + rng.binomial(2, 0.4, size=model.people), np.ones(shops + firms, dtype=int)])
@@ -187,7 +196,16 @@ DATASETS: dict[str, type[BlockModelParams] | type[AccountsParams] | type[Molecul
 
 
 def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
-    """``block_model``, ``reddit_sized``, ``accounts`` → Graph, ``molecules`` → GraphCollection, drawn with ``request.seed``."""
+    """A generated graph, or collection of graphs, drawn with ``request.seed``.
+
+    Args:
+        dataset: ``block_model``, ``reddit_sized`` and ``accounts`` are graphs, ``molecules`` is a collection.
+        request: its parameters are those of the model in ``DATASETS``.
+
+    Raises:
+        ScenarioError: a parameter is wrong, or there is a path.
+        DataError: so many edges cannot be placed.
+    """
     key = f"synthetic/{dataset}"
     if request.path is not None:
         raise ScenarioError(f"data set {key!r} takes no path; use own/npz or own/csv for a file")

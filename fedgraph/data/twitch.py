@@ -28,7 +28,9 @@ DATASETS = _LANGUAGES | {"federation": base.Published("twitch/federation", "Twit
 
 
 def load(dataset: str, request: base.Request) -> Graph:
-    """``de``, ``engb``, ``es``, ``fr``, ``ptbr``, ``ru``, ``tw`` or ``federation``; see :func:`fedgraph.data.load`."""
+    """A language (``de``, ``engb``, ``es``, ``fr``, ``ptbr``, ``ru``, ``tw``) or ``federation``; see
+    :func:`fedgraph.data.load`.
+    """
     return _federation(request) if dataset == "federation" else _language(dataset, request)
 
 
@@ -46,7 +48,11 @@ def _federation(request: base.Request) -> Graph:
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph of one language. Raises ``DataError`` naming file, line or node, what was found and what is allowed."""
+    """The graph of one language.
+
+    Raises:
+        DataError: it names file, line or node, what was found and what is allowed; or counts are not the published ones.
+    """
     edges, words, target = data.files
     features = _features(raw, words)
     # int64 [n]: 1 where mature. A node may stand twice with the same label (the published FR file has two such).

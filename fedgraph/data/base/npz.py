@@ -34,7 +34,13 @@ _PREFIXES = {"adjacency": ("adj_", "adj_matrix."), "attributes": ("attr_", "attr
 
 
 class SparseGraph(NamedTuple):
-    """What the file says, untreated. adjacency: CSR [n, n], may be directed. attributes: CSR [n, d]. labels: [n], any type."""
+    """What a file says, untreated.
+
+    Attributes:
+        adjacency: CSR [n, n], may be directed and weighted.
+        attributes: CSR [n, d].
+        labels: [n], any type.
+    """
 
     adjacency: sp.csr_array
     attributes: sp.csr_array
@@ -42,7 +48,16 @@ class SparseGraph(NamedTuple):
 
 
 def read_npz(content: bytes, name: str) -> SparseGraph:
-    """Interpret the bytes of one file called ``name`` (used in messages). Raises ``DataError`` for anything unexpected."""
+    """The graph in one file of the gnn-benchmark layout, or of PPNP's.
+
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+
+    Raises:
+        DataError: anything unexpected: no archive, a member that is missing, pickled or malformed, shapes that do not fit, more
+            than a million columns, more than 8 GiB unpacked.
+    """
     with _opened(content, name) as archive:
         adjacency, attributes = (_sparse(archive, _PREFIXES[part], name, part) for part in ("adjacency", "attributes"))
         labels = _member(archive, "labels", name)
@@ -61,10 +76,11 @@ def read_npz(content: bytes, name: str) -> SparseGraph:
 def read_gnn_benchmark(data: published.Published, raw: RawFiles) -> Graph:
     """CitationFull, Coauthor and Amazon, each in one ``.npz``; attributes are binarised.
 
-    Raises ``DataError`` when its counts are not the published ones.
-
     The checksum is recorded, not demanded: copies in circulation hold equal arrays in different bytes (compressed or not,
     with or without the text fields).
+
+    Raises:
+        DataError: the file is damaged, or its counts are not the published ones.
     """
     (file,) = data.files
     adjacency, attributes, labels = read_npz(raw.read(file), str(raw.folder / file))
@@ -74,13 +90,26 @@ def read_gnn_benchmark(data: published.Published, raw: RawFiles) -> Graph:
 
 
 def archive_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Those of the members ``wanted`` that the file has; ``DataError`` as for ``read``."""
+    """Some of an archive's arrays.
+
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+        wanted: names of members; those that the file lacks are left out.
+
+    Raises:
+        DataError: it is no archive, or a wanted member is no plain array.
+    """
     with _opened(content, name) as archive:
         return {key: _member(archive, key, name) for key in wanted if key in archive}
 
 
 def npy_array(raw: RawFiles, name: str) -> np.ndarray:
-    """A plain ``.npy`` file of numbers; a pickle is refused."""
+    """A plain ``.npy`` file of numbers; a pickle is refused.
+
+    Raises:
+        DataError: the file is damaged, or holds no numbers.
+    """
     try:
         found = np.load(io.BytesIO(raw.read(name)), allow_pickle=False)
     except DAMAGED as error:
@@ -93,7 +122,18 @@ def npy_array(raw: RawFiles, name: str) -> np.ndarray:
 
 
 def sparse_matrix_ends(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray, int]:
-    """(sources, targets, nodes) of a sparse matrix that scipy saved (``data, indices, indptr, shape``, or ``row, col``)."""
+    """The ends of the entries of a square sparse matrix that scipy saved; values are not read.
+
+    Args:
+        raw: the folder.
+        name: a file with ``indices, indptr, shape`` (CSR), or with ``row, col, shape``.
+
+    Returns:
+        Rows and columns of the entries, int [m] each, and the number of nodes n.
+
+    Raises:
+        DataError: the file is damaged, or names a node outside 0 … n − 1.
+    """
     file = str(raw.folder / name)
     parts = archive_members(raw.read(name), file, ("indices", "indptr", "row", "col", "shape"))
     shape = parts.get("shape", np.zeros(0))

@@ -16,9 +16,15 @@ from fedgraph.types import Graph, Provenance
 class Part:
     """One owner's graph of n nodes before columns and classes are numbered.
 
-    adjacency: CSR [n, n], symmetric, ones. rows, columns: int64 [k], the set features as (row, position in ``column_names``).
-    values: float32 [k]; None: all 1. labels: text [n], empty where unknown. classes: names that are classes even where nobody
-    has them.
+    Attributes:
+        name: of the owner.
+        adjacency: CSR [n, n], symmetric, ones.
+        rows: int64 [k], the node of each feature that is set.
+        columns: int64 [k], its position in ``column_names``.
+        column_names: what this owner calls its columns; equal names of several owners are one column.
+        labels: text [n], empty where unknown.
+        classes: names that are classes even where nobody has them.
+        values: float32 [k]; None: all 1.
     """
 
     name: str
@@ -32,9 +38,18 @@ class Part:
 
 
 def join_owners(name: str, parts: Sequence[Part], provenance: Provenance, labelled: bool = True) -> Graph:
-    """One graph: columns are the sorted names of all parts, classes the sorted labels (numbers in numerical order).
+    """All owners' nodes as one graph that knows who owns which.
 
-    Raises ``DataError`` for no part, no feature at all, or no label where there should be some (``labelled``).
+    Columns are the sorted names of all parts, classes the sorted labels (numbers in numerical order). No edge joins two owners.
+
+    Args:
+        name: of the graph.
+        parts: one per owner.
+        provenance: what the graph says of itself.
+        labelled: whether there must be a label.
+
+    Raises:
+        DataError: there is no part, no feature at all, or no label where there should be some.
     """
     if not parts:
         raise DataError(f"{name}: a federation needs at least one client")
@@ -67,14 +82,23 @@ def join_owners(name: str, parts: Sequence[Part], provenance: Provenance, labell
 
 
 def class_names(parts: Sequence[Part]) -> list[str]:
-    """The names of the classes, in the order of their numbers."""
+    """The names of the classes of all parts, in the order of their numbers: numbers by value, then texts."""
     return sorted(
         {c for p in parts for c in p.classes} | {str(v) for p in parts for v in np.unique(p.labels) if v}, key=_natural
     )
 
 
 def union_of_graphs(name: str, graphs: Sequence[Graph], owners: Sequence[str]) -> Graph:
-    """Graphs with the same columns and classes as one graph of several owners."""
+    """Several graphs as one whose nodes know their owner; no edge joins two owners.
+
+    Args:
+        name: of the graph.
+        graphs: with the same columns and classes; what else the result says comes from the first.
+        owners: their names, in the same order.
+
+    Raises:
+        DataError: columns or classes are not equally many.
+    """
     first = graphs[0]
     if any(g.num_features != first.num_features or g.num_classes != first.num_classes for g in graphs):
         raise DataError(f"{name}: the clients' graphs do not have the same columns and classes")

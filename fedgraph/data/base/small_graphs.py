@@ -21,7 +21,12 @@ _HEXAGON = 6
 
 
 class Sketch(NamedTuple):
-    """One small graph. edges: int [m, 2]. features: float [n, d]."""
+    """One small graph as it is drawn.
+
+    Attributes:
+        edges: int [m, 2].
+        features: float [n, d].
+    """
 
     edges: np.ndarray
     features: np.ndarray
@@ -33,7 +38,15 @@ Draw = Callable[[int, np.random.Generator], Sketch]
 def collect_small_graphs(
     draw: Draw, class_sizes: tuple[int, ...], name: str, seed: int, provenance: Provenance
 ) -> GraphCollection:
-    """``class_sizes[c]`` graphs of each class ``c`` in random order. draw: (class, generator) → sketch."""
+    """A drawn collection; the same arguments give the same graphs.
+
+    Args:
+        draw: (class, generator) → sketch.
+        class_sizes: how many graphs of each class there are; they stand in random order.
+        name: of the collection and of its random stream.
+        seed: of the stream.
+        provenance: what the collection and each graph say of themselves.
+    """
     rng = seeds.generator(seed, "data", name)
     labels = rng.permutation(np.repeat(np.arange(len(class_sizes)), class_sizes)).astype(np.int64)
     graphs = tuple(_graph(draw(int(label), rng), f"{name}#{i}", provenance) for i, label in enumerate(labels))

@@ -8,9 +8,13 @@ import scipy.sparse as sp
 
 
 class Cleaned(NamedTuple):
-    """adjacency: CSR [n, n], symmetric, ones, empty diagonal. loops: arcs dropped because they start where they end.
+    """Arcs that became an undirected graph, and what was dropped on the way.
 
-    repeated: arcs dropped because the same arc came before. one_way: undirected edges of which only one arc was given.
+    Attributes:
+        adjacency: CSR [n, n], symmetric, ones, empty diagonal.
+        loops: arcs dropped because they start where they end.
+        repeated: arcs dropped because the same arc came before.
+        one_way: undirected edges of which only one arc was given.
     """
 
     adjacency: sp.csr_array
@@ -20,7 +24,13 @@ class Cleaned(NamedTuple):
 
 
 def undirected(sources: np.ndarray, targets: np.ndarray, num_nodes: int) -> Cleaned:
-    """Symmetrise arcs, drop self-loops, coalesce duplicates. sources, targets: integers [m] in 0 … num_nodes − 1."""
+    """Symmetrise arcs, drop self-loops, coalesce duplicates.
+
+    Args:
+        sources: integers [m] in 0 … n − 1.
+        targets: integers [m] in 0 … n − 1.
+        num_nodes: n.
+    """
     sources, targets = np.asarray(sources, np.int64), np.asarray(targets, np.int64)
     proper = sources != targets
     arcs = np.unique(sources[proper] * num_nodes + targets[proper])
@@ -46,7 +56,15 @@ def changes_of(given: Sequence[Cleaned]) -> list[str]:
 
 
 def from_edges(edges: np.ndarray, num_nodes: int) -> sp.csr_array:
-    """Symmetric CSR of ones. edges: distinct int64 [m], each ``smaller · num_nodes + larger`` of its two ends."""
+    """The adjacency of a list of edges.
+
+    Args:
+        edges: distinct int64 [m], each ``smaller · num_nodes + larger`` of its two ends.
+        num_nodes: n.
+
+    Returns:
+        Symmetric CSR [n, n] of ones, with sorted indices (int32 where they suffice).
+    """
     low, high = np.divmod(edges, num_nodes)
     index = np.int32 if num_nodes < 2**31 and 2 * edges.size < 2**31 else np.int64
     rows = np.concatenate([low, high]).astype(index)
@@ -57,15 +75,30 @@ def from_edges(edges: np.ndarray, num_nodes: int) -> sp.csr_array:
 
 
 def diagonal_blocks(adjacency: sp.csr_array, sizes: np.ndarray) -> list[sp.csr_array]:
-    """Blocks [k, k] of the given sizes k along the diagonal; outside of them there is no edge."""
+    """Blocks along the diagonal of a matrix that is zero outside of them.
+
+    Args:
+        adjacency: CSR [n, n].
+        sizes: int [b], of the blocks in their order; they add up to n.
+
+    Returns:
+        CSR [k, k] for each size k.
+    """
     ends = np.cumsum(sizes)
     return [sp.csr_array(adjacency[end - size : end, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
 
 
 def feature_matrix(matrix: object, binarise: bool = False) -> sp.csr_array:
-    """CSR float32 without stored zeros; with ``binarise`` every positive entry becomes 1 and the others 0, as PyG does.
+    """Features as every graph has them.
 
-    (PyG sets ``x > 0`` to 1 and leaves negative entries; the published files hold none.)
+    PyG's binarising sets ``x > 0`` to 1 and leaves negative entries; the published files hold none.
+
+    Args:
+        matrix: [n, d], sparse.
+        binarise: every positive entry becomes 1 and the others 0.
+
+    Returns:
+        CSR float32 [n, d] with sorted indices and without stored zeros; entries that stand twice are added up.
     """
     features = sp.csr_array(matrix, dtype=np.float32)
     if binarise:
@@ -83,6 +116,9 @@ def edge_owners(ends: np.ndarray, owners: np.ndarray, num_nodes: int) -> tuple[s
         ends: int64 [r, 2], the two nodes of each record, in any order; pairs may repeat.
         owners: int64 [r] ≥ 0.
         num_nodes: n.
+
+    Returns:
+        As many symmetric CSR [n, n] as the pair with most owners has of them; entries are 1 + the owner's number.
     """
     found = np.unique(np.column_stack([np.sort(ends, axis=1), owners]), axis=0)
     _, first, which = np.unique(found[:, :2], axis=0, return_index=True, return_inverse=True)

@@ -82,7 +82,13 @@ DATASETS: dict[str, type[EdgeRules]] = {
 def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
     """The graph, or the collection of graphs, at ``request.path``.
 
-    Raises ``DataError`` naming file, line, what was found and what is allowed.
+    Args:
+        dataset: ``npz``, ``csv``, ``federation`` or ``graphs``; ``object`` is refused, since it lies in no file.
+        request: its path and parameters; the rest is not read.
+
+    Raises:
+        ScenarioError: there is no path, or a parameter is wrong.
+        DataError: the line names file, line, what was found and what is allowed.
     """
     params = base.validated(DATASETS[dataset], request.parameters, f"own/{dataset}")
     if isinstance(params, ObjectParams):
@@ -139,7 +145,22 @@ def _from_npz(path: Path, rules: EdgeRules) -> Graph:
 def _typed(
     raw: RawFiles, path: Path, params: CsvParams, rows: Mapping[str, int], ends: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
-    """(ends of the edges of kinds that are kept, twice; the number of each one's owner, or nothing; remarks)."""
+    """The edges of the kinds that are kept.
+
+    Args:
+        raw: the folder.
+        path: the same, for an error.
+        params: which columns name kinds and owners, and which kinds are kept.
+        rows: node id → row.
+        ends: both ends of each line, int64 [m] each.
+
+    Returns:
+        Both ends of each edge that is kept, the number of its owner (nothing where no column names owners), and remarks.
+
+    Raises:
+        ScenarioError: ``kinds`` without ``kind``, or a kind that no edge has.
+        DataError: a column is missing, or a cell of it is empty.
+    """
     file, kept = str(path / params.edges), np.ones(ends[0].size, dtype=bool)
     remarks: list[str] = []
     if params.kinds and not params.kind:

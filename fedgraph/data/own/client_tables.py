@@ -28,9 +28,16 @@ LONG = ("id", "feature", "value")
 
 
 def named_features(content: bytes, name: str) -> FeatureTable | Named:
-    """A CSV with a header. Wide, ``id,<name>,…``, a line per node: texts. Sparse, exactly ``id,feature,value``: numbers.
+    """A client's features: a CSV with a header.
 
-    Raises ``DataError`` that lists all faults with file and line.
+    Wide, ``id,<name>,…``, a line per node: texts. Sparse, exactly ``id,feature,value``, a line per value: numbers.
+
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+
+    Raises:
+        DataError: there is no header or no node; or lines are wrong, which are all listed.
     """
     head, lines = tables.headed(content, name)
     unnamed = all(np.isfinite(tables.number_in(h)) for h in head[1:]) and head[0].casefold() not in tables.COLUMN_NAMES
@@ -82,9 +89,15 @@ def _sparse_features(name: str, rows: dict[str, int], lines: Sequence[tuple[int,
 
 
 def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
-    """``count`` column names, one a line, as a CSV's header would hold them: without spaces around and line ends of any kind.
+    """Names of columns, one a line, as a CSV's header would hold them: without spaces around, and with line ends of any kind.
 
-    ``DataError`` where they are not that many, not different, or one is empty.
+    Args:
+        raw: the client's folder.
+        name: the file.
+        count: how many columns there are.
+
+    Raises:
+        DataError: they are not that many, not different, or one is empty.
     """
     file = raw.folder / name
     text = tables.decoded_text(raw.read(name), str(file))
@@ -102,10 +115,17 @@ def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
 
 
 def parquet(raw: RawFiles, name: str) -> bytes:
-    """A Parquet file as the CSV that has the same table; one set of rules serves both. Needs pyarrow.
+    """A Parquet file as the CSV that has the same table: one set of rules serves both.
 
     The columns of features have names that count, and true and false count as 1 and 0. Those of other tables may be called
     anything: their names are left out, so they cannot be taken for nodes.
+
+    Args:
+        raw: the client's folder.
+        name: the file; one that begins with ``features.`` keeps its header.
+
+    Raises:
+        DataError: pyarrow is not installed, or the file is no table of plain columns.
     """
     file = raw.folder / name
     content = raw.read(name)
@@ -133,10 +153,20 @@ def parquet(raw: RawFiles, name: str) -> bytes:
 
 
 def data_object(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray, sp.csr_array, np.ndarray, dict[int, str]]:
-    """(sources, targets, features, labels, row → part) of ``torch.save(data.to_dict(), file)``; nothing is unpickled.
+    """A graph of ``torch.save(data.to_dict(), file)``; nothing is unpickled.
 
-    Reads ``x`` [n, d], ``edge_index`` [2, m], ``y`` [n] (−1 where unknown) and, where they are there, ``train_mask``,
-    ``val_mask``, ``test_mask``. Raises ``DataError`` naming the file and the key.
+    It holds ``x`` [n, d], ``edge_index`` [2, m], ``y`` [n] (−1 where unknown) and, where they are there, ``train_mask``,
+    ``val_mask`` and ``test_mask``, bool [n].
+
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+
+    Returns:
+        Sources and targets, int64 [m] each; features, CSR float32 [n, d]; labels, int64 [n]; row → train, validation or test.
+
+    Raises:
+        DataError: a key is missing or malformed, or the file is no dictionary of tensors.
     """
     import pickle
     import warnings
@@ -200,7 +230,13 @@ def _plain(given: torch.Tensor, name: str, dense: bool) -> torch.Tensor:
 
 @dataclass(frozen=True, eq=False)
 class ClientTable:
-    """What one client gave. file: of its features. texts: of a table with a column for each; None where all are numbers."""
+    """What one client gave.
+
+    Attributes:
+        file: of its features.
+        part: its graph; without features where they are texts.
+        texts: of a table with a column for each; None where all features are numbers, and stand in ``part``.
+    """
 
     file: str
     part: Part
@@ -209,7 +245,13 @@ class ClientTable:
 
 @dataclass(frozen=True, eq=False)
 class ReadTables:
-    """parts: of all clients, with the columns that became of their texts. bounded, remarks: as ``ReadColumns`` says."""
+    """What became of all clients' tables.
+
+    Attributes:
+        parts: of the clients, with the columns that became of their texts.
+        bounded: as in ``ReadColumns``.
+        remarks: as in ``ReadColumns``.
+    """
 
     parts: tuple[Part, ...]
     bounded: tuple[str, ...]

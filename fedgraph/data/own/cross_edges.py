@@ -16,9 +16,12 @@ from fedgraph.types import Graph
 
 @dataclass(frozen=True, eq=False)
 class Own:
-    """One client's side. folder: where its files lie. hashes: hash → (row, line of ids.csv).
+    """One client's side of the edges between clients.
 
-    cross: (row, hash, line of cross.csv) of the edges that leave it.
+    Attributes:
+        folder: where its files lie.
+        hashes: hash of an own node → (row, line of ids.csv).
+        cross: (row, hash of another client's node, line of cross.csv) of the edges that leave it.
     """
 
     folder: Path
@@ -30,7 +33,15 @@ NOTHING = Own(Path())
 
 
 def read_between(raw: RawFiles, rows: dict[str, int]) -> Own:
-    """Both files of one client, where they are there. rows: node id → row. ``DataError`` names file and line."""
+    """One client's ``ids.csv`` and ``cross.csv``, where they are there.
+
+    Args:
+        raw: the client's folder.
+        rows: node id → row.
+
+    Raises:
+        DataError: a line names an unknown node, lacks a cell, or repeats a hash or a node of ids.csv.
+    """
     hashes: dict[str, tuple[int, int]] = {}
     named: set[int] = set()
     for number, row, text in _pairs(raw, "ids.csv", rows):
@@ -59,7 +70,20 @@ def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, in
 
 
 def add_cross_edges(graph: Graph, given: Sequence[Own], starts: np.ndarray, names: Sequence[str]) -> tuple[Graph, str]:
-    """The graph with the edges between clients, and a phrase that counts them. starts: each client's first node, and n."""
+    """The graph with the edges between clients.
+
+    Args:
+        graph: all clients' nodes and own edges.
+        given: by the clients.
+        starts: int [clients + 1], each client's first node, and n.
+        names: of the clients.
+
+    Returns:
+        The graph, and a phrase that counts the edges between clients.
+
+    Raises:
+        DataError: two nodes have one hash, or a hash is nobody's or the client's own.
+    """
     where: dict[str, tuple[int, int]] = {}  # hash → (client, node)
     for client, own in enumerate(given):
         for text, (row, line) in own.hashes.items():

@@ -76,11 +76,17 @@ class Manifest(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What one client gave. rows: node id → row. cleaned: its edges, and what was cleaned away.
+    """What one client gave.
 
-    split: row → part, where it brought masks. between: its side of the edges between clients.
-    more_columns: of its edges, which nobody reads. texts: its features where they are a table with a line per node, which are
-    not in ``part`` yet. file: of its features.
+    Attributes:
+        part: its graph.
+        rows: node id → row.
+        cleaned: its edges, and what was cleaned away.
+        split: row → part, where it brought masks.
+        between: its side of the edges between clients.
+        more_columns: of its edges, which nobody reads.
+        texts: its features where they are a table with a line per node, which are not in ``part`` yet.
+        file: of its features.
     """
 
     part: owner_parts.Part
@@ -94,10 +100,15 @@ class Given:
 
 
 def load(path: Path, rules: OwnRules, labelled: bool = True) -> Graph:
-    """All clients of the folder as one graph whose nodes know their owner; a node is called ``client/id``.
+    """All clients of a folder as one graph whose nodes know their owner; a node is called ``client/id``.
 
-    rules: what becomes of columns, and whether features come from edges. labelled: whether labels are read; without, nobody has
-    one, and tables of labels may be missing. Raises ``DataError`` that names file, line, what was found and what is allowed.
+    Args:
+        path: the folder.
+        rules: what becomes of columns, and whether features come from edges.
+        labelled: whether labels are read; without, nobody has one, and tables of labels may be missing.
+
+    Raises:
+        DataError: the line names file, line, what was found and what is allowed.
     """
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/federation needs one with a folder per client")
@@ -145,7 +156,14 @@ def load(path: Path, rules: OwnRules, labelled: bool = True) -> Graph:
 
 
 def feature_tables(path: Path) -> list[tables.FeatureTable]:
-    """The clients' tables with a line per node, for a draft; ``DataError`` as ``load`` raises it."""
+    """The clients' tables with a line per node, for a draft.
+
+    Args:
+        path: the federation's folder.
+
+    Raises:
+        DataError: a table or the manifest cannot be read.
+    """
     found = []
     for client in _manifest(RawFiles(path)).clients or tuple(_unnamed(p) for p in _folders(path)):
         raw = RawFiles(path / (client.folder or client.name))

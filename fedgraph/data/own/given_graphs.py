@@ -21,10 +21,18 @@ MOST_DEGREE = 5  # degrees from here on share a column
 
 @dataclass(frozen=True, eq=False)
 class GivenGraph:
-    """One graph of a file. columns: names of the cells of its nodes. nodes: their ids. cells: one row of texts per node.
+    """One graph of a file.
 
-    file, lines: where each node stands. ends: int64 [m, 2], rows of the ends of edges. label: None where nobody knows it.
-    owner: who holds it; "" where nobody is named.
+    Attributes:
+        name: of the graph.
+        columns: names of the cells of its nodes.
+        nodes: their ids.
+        cells: one row of texts per node.
+        file: where the nodes stand.
+        lines: the line of each node.
+        ends: int64 [m, 2], rows of the ends of edges.
+        label: None where nobody knows it.
+        owner: who holds it; "" where nobody is named.
     """
 
     name: str
@@ -40,9 +48,22 @@ class GivenGraph:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """All graphs beside each other. names, sizes, labels, owners: one per graph. ends: int64 [m, 2], counted over all nodes.
+    """All graphs beside each other, with n nodes together.
 
-    matrix: CSR [n, d]. columns: d names. ids: n of them, or none. from_rows, bounded, remarks: as ``ReadColumns`` says.
+    Attributes:
+        names: one per graph.
+        sizes: int64, the nodes of each graph.
+        labels: one per graph.
+        owners: one per graph.
+        ends: int64 [m, 2], the ends of edges, counted over all nodes.
+        matrix: CSR [n, d].
+        columns: d names.
+        ids: n of them, or none.
+        from_rows: as in ``ReadColumns``.
+        bounded: as in ``ReadColumns``.
+        remarks: as in ``ReadColumns``.
+        unused: what the data hold and no method reads.
+        checksums: file name → SHA-256.
     """
 
     names: Sequence[str]
@@ -63,9 +84,18 @@ class Joined:
 def side_by_side(
     given: Sequence[GivenGraph], rules: ColumnRules, file: str, unused: Sequence[str], sums: dict[str, str], faults: Faults
 ) -> Joined:
-    """The graphs with one list of columns; where a graph has no such column its cells are empty. file: names them in an error.
+    """The graphs with one list of columns; where a graph has no such column its cells are empty.
 
-    ``DataError`` lists the faults that were found before, and every cell that the rules do not allow.
+    Args:
+        given: the graphs, one or more.
+        rules: what becomes of columns.
+        file: names all of them in an error.
+        unused: what their files hold and no method reads.
+        sums: file name → SHA-256.
+        faults: what was found wrong before.
+
+    Raises:
+        DataError: it lists the faults that were found before, and every cell that the rules do not allow.
     """
     every = tuple(dict.fromkeys(name for graph in given for name in graph.columns))
     rows: list[Sequence[str]] = []
@@ -173,7 +203,15 @@ def labelled_collection(name: str, title: str, given: Joined, rules: EdgeRules, 
 
 
 def graphs_as_rows(collection: GraphCollection) -> Graph:
-    """One node per graph, without edges: owners and labels are those of the graphs. Columns of bounds stay within −1 … 1."""
+    """One node per graph, without edges; owners and labels are those of the graphs.
+
+    Args:
+        collection: k graphs with the same columns.
+
+    Returns:
+        k rows of the numbers of nodes and edges, the mean degree, the shares of degrees, and the mean of each column. Means of
+        columns with bounds stay within −1 … 1.
+    """
     first = collection.graphs[0]
     sizes = np.array([graph.num_nodes for graph in collection.graphs])
     degrees = [

@@ -18,9 +18,12 @@ _MOST_FRACTIONS = 20  # distinct labels with a fraction; more than that is a num
 
 @dataclass(frozen=True, eq=False)
 class ReadLabels:
-    """classes: the names, in the order of their numbers. numbers: int64 [n], −1 where the label is missing.
+    """Labels, as classes.
 
-    remarks: whole sentences about what counted as missing, and what looks as if it should.
+    Attributes:
+        numbers: int64 [n], −1 where the label is missing.
+        classes: the names, in the order of their numbers.
+        remarks: whole sentences about what counted as missing, and what looks as if it should.
     """
 
     numbers: np.ndarray
@@ -74,7 +77,15 @@ def read_labels(values: Iterable[object], where: str, what: str = "node") -> Rea
 
 
 def label_text(value: object) -> str | None:
-    """The label as text, None where it is missing. Whole numbers lose their ``.0``: pandas adds it beside missing ones."""
+    """A label as text.
+
+    Args:
+        value: text, a number, true or false, or missing in any way that Python, NumPy and pandas have.
+
+    Returns:
+        The text without spaces around it; None where the label is missing. Whole numbers lose their ``.0``: pandas adds it
+        beside missing ones.
+    """
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, str):

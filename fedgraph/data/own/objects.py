@@ -43,11 +43,11 @@ def graph_of(
             ``Graph``.
         name: what it is called.
         label: the column or node attribute with the labels, where it has another name than ``y`` or ``label``.
-        columns: what becomes of columns of a pandas table, as ``columns.OwnRules`` says; of other data only ``from_edges`` counts.
+        columns: what becomes of the columns of a pandas table (``columns.OwnRules``); of other data only ``from_edges`` counts.
         labelled: whether some label must be known. If not, labels are not read, and a table of nodes needs none.
 
     Returns:
-        The graph; its provenance says what was not used.
+        The graph; its provenance says what was not used. A ``Graph`` is returned as it is.
 
     Raises:
         DataError: one line that says what was found and what is allowed.
@@ -160,7 +160,7 @@ def _of_arrays(adjacency: Any, features: Any, labels: Any, name: str) -> Given:
 def _of_tables(
     nodes: pd.DataFrame, edges: pd.DataFrame, name: str, label: str | None, rules: ColumnRules, labelled: bool
 ) -> Given:
-    """nodes: its id is the column ``id``, else the index. edges: the columns of the ends by name, else the first two."""
+    """Two pandas tables. A node's id is its column ``id``, else the index; edges have named ends, or the first two columns."""
     columns = [str(column) for column in nodes.columns]
     chosen = label or next((column for column in columns if column.casefold() in _LABEL_COLUMNS), None)
     if labelled and (chosen is None or chosen not in columns):
