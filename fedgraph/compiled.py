@@ -80,7 +80,12 @@ types = _Types()  # stands for ``numba.types``
 
 
 def constant(dtype: Type, dimensions: int = 1) -> Type:
-    """The type of a C-contiguous array that is only read (shared memory is mapped read-only)."""
+    """The type of a C-contiguous array that is only read: shared memory is mapped read-only.
+
+    Args:
+        dtype: of its entries, such as ``types.float64``.
+        dimensions: how many it has, 1 or more.
+    """
     return Type(lambda: _numba().types.Array(dtype.make(), dimensions, "C", readonly=True))
 
 

@@ -126,7 +126,9 @@ def compare(
     Raises:
         ScenarioError, DataError: An argument is wrong, or the graph is inconsistent; the line says what is allowed.
     """
-    columns = {**(columns or {}), **({"bounds": {**(columns or {}).get("bounds", {}), **bounds}} if bounds else {})}
+    columns = dict(columns or {})
+    if bounds:
+        columns["bounds"] = {**columns.get("bounds", {}), **bounds}
     given = _graphs_of(data, name, label, columns)
     budgets = [e if math.isfinite(e) else "inf" for e in map(float, epsilons)]
     common = {"trust": [trust_called(word).value for word in trust], "epsilons": budgets}
@@ -219,9 +221,13 @@ def _of_whole_graphs(
     return tasks + ([{**common, "task": "graph_clustering", "methods": blind}] if blind else [])
 
 
-def _usual(edgeless: bool, usual: Sequence[str] = ("features", "gap_node", "nonprivate")) -> list[str]:
-    """What is compared where nobody names methods."""
-    return [name for name in usual if not edgeless or any(d.edgeless for d in kinds.method(name).OFFERS.drafts)]
+def _usual(edgeless: bool) -> list[str]:
+    """What is compared where nobody names methods. edgeless: only what can train on rows without edges."""
+    return [
+        name
+        for name in ("features", "gap_node", "nonprivate")
+        if not edgeless or any(d.edgeless for d in kinds.method(name).OFFERS.drafts)
+    ]
 
 
 def _passing_folder() -> Path:

@@ -206,6 +206,11 @@ class Graph:
         """int64 [n], the number of edges of each node."""
         return np.diff(self.adjacency.indptr).astype(np.int64)
 
+    def largest_component(self) -> np.ndarray:
+        """int64 node ids, sorted, of the largest connected component (ties: the one with the smallest id)."""
+        _, component = sp.csgraph.connected_components(self.adjacency, directed=False)
+        return np.flatnonzero(component == np.bincount(component).argmax())
+
     def induced(self, nodes: np.ndarray) -> Graph:
         """The subgraph on some nodes, without the splits that came with the data.
 
@@ -251,8 +256,12 @@ def without_edges(graph: Graph) -> Graph:
     No count or digest of edges is left either. Where edges have owners, one empty matrix stays, which says that they have.
     """
     none = sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype)
-    source, owners = Provenance(graph.provenance.source, "without edges"), (none,) if graph.edge_owners else ()
-    return replace(graph, adjacency=none, edge_owners=owners, provenance=source)
+    return replace(
+        graph,
+        adjacency=none,
+        edge_owners=(none,) if graph.edge_owners else (),
+        provenance=Provenance(graph.provenance.source, "without edges"),
+    )
 
 
 def without_labels(graph: Graph) -> Graph:

@@ -39,7 +39,8 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
     else:
         features = sp.csr_array(np.stack(words).astype(np.float32)[np.argsort(nodes)])
     given = arrays.numbers(raw, _EDGES, 2, skip=1, blanks=True)
-    arcs, split = arrays.whole(given, nodes.size, raw, _EDGES, skip=1), _splits(dataset, raw, nodes.size)
+    arcs = arrays.whole(given, nodes.size, raw, _EDGES, skip=1)
+    split = _splits(dataset, raw, nodes.size)
     binary = feature_matrix(features, binarise=True)
     return published.graph(
         data, raw, (arcs[:, 0], arcs[:, 1]), binary, labels[np.argsort(nodes)], masks=split, features_from_edges=False

@@ -28,7 +28,12 @@ DATASETS = published.records("planetoid")
 
 
 def stand_in(data: published.Published, seed: int) -> Graph:
-    """The stand-in, with a split of the published sizes: 20 nodes per class train, 500 validate, 1,000 are tested."""
+    """The stand-in, with a split of the published sizes: 20 nodes per class train, 500 validate, 1,000 are tested.
+
+    Args:
+        data: the record.
+        seed: names the random streams of the graph and of its split.
+    """
     graph = data.generated(seed)
     rng = seeds.generator(seed, "data", data.key, "split")
     train = splits.per_class_split(graph, 20, 0, rng).train

@@ -37,7 +37,8 @@ def load(dataset: str, request: base.Request) -> Graph:
 def _federation(request: base.Request) -> Graph:
     if request.parameters or request.path is not None:
         raise ScenarioError("data set 'twitch/federation' takes neither parameters nor a path")
-    graphs, owners = [_language(name, request) for name in _LANGUAGES], [name.upper() for name in _LANGUAGES]
+    graphs = [_language(name, request) for name in _LANGUAGES]
+    owners = [name.upper() for name in _LANGUAGES]
     graph = owner_parts.union_of_graphs("twitch/federation", graphs, owners)
     sources = {g.provenance.source for g in graphs}
     checksums = {k: v for g in graphs for k, v in g.provenance.checksums.items()}

@@ -96,14 +96,17 @@ def from_bytes(content: bytes) -> object:
     size = int.from_bytes(content[:8], "little")
     if not 2 <= size <= min(_MOST_HEADER, len(content) - 8):
         raise DataError("its header is not there")
-    header, data = json.loads(content[8 : 8 + size]), memoryview(content)[8 + size :]
+    header = json.loads(content[8 : 8 + size])
+    data = memoryview(content)[8 + size :]
     metadata = header.pop("__metadata__")
     if metadata["format"] != str(FORMAT):
         raise DataError(f"format {str(metadata['format'])[:10]!r}; allowed: {FORMAT}")
     arrays, at = [], 0
     for number in range(len(header)):
         said = header[str(number)]
-        dtype, shape, (first, last) = np.dtype(_DTYPES[said["dtype"]]), said["shape"], said["data_offsets"]
+        dtype = np.dtype(_DTYPES[said["dtype"]])
+        shape = said["shape"]
+        first, last = said["data_offsets"]
         whole = all(isinstance(n, int) and n >= 0 for n in shape)
         if first != at or not whole or last - first != math.prod(shape) * dtype.itemsize or last > len(data):
             raise DataError(f"array {number} is not where it was")

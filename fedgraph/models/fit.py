@@ -96,7 +96,8 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
     ids = tuple(dict.fromkeys((*trained, *ready.graph.ids)))
     plan, state = without_rows(fitted.plan, fitted.outcome.state)
     named = bool(ready.graph.names.ids) or _answer_reads(plan) in (Reads.NOTHING, Reads.OWN_EDGES)
-    (account,), made_with = ledger.accounts, own_versions()
+    (account,) = ledger.accounts
+    made_with = own_versions()
     return Model(
         row=ready.name,
         method=ready.row.method,
@@ -249,9 +250,11 @@ def _cell(models: Models[Settings], task: TaskSettings, row: RowKey, context: Co
     if wanted.delta is not None:
         quiet["delta"] = wanted.delta
     elif wanted.budget is not None:
-        delta, written = budget_book.read(wanted.budget).delta, dict(task.params).get("delta")
+        delta = budget_book.read(wanted.budget).delta
+        written = dict(task.params).get("delta")
         quiet["delta"] = min(delta, written) if isinstance(written, float) else delta
-    params, module = task.params.model_copy(update=quiet), tasks.task(task.kind)
+    params = task.params.model_copy(update=quiet)
+    module = tasks.task(task.kind)
     if wanted.select is not None and "select" not in (module.TASK.row_keys or RowKeys).model_fields:
         raise ScenarioError(f"rows of {task.kind} choose no settings (select); write the settings into the row")
     for cell in module.cells(params, context):

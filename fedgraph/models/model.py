@@ -203,5 +203,10 @@ def read_people(data: object, reading: Mapping[str, object], labelled: bool = Tr
 
 
 def without_rows(plan: Plan, state: State) -> tuple[Plan, State]:
-    """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks."""
+    """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks.
+
+    Args:
+        plan: of the training.
+        state: after it.
+    """
     return replace(plan, facts=replace(plan.facts, public=replace(plan.facts.public, graph=None))), replace(state, seen=())

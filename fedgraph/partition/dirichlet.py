@@ -36,7 +36,12 @@ def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) 
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
-    """Deal the nodes of one graph by their labels (unknown labels count as one more class); disjoint.
+    """Deal the nodes of one graph by their labels; clients are disjoint.
+
+    Args:
+        graph: unknown labels count as one more class.
+        params: how many clients, and how unlike each other.
+        rng: draws the shares of each class, and who goes where.
 
     Raises:
         DataError: ``clients · min_items`` nodes do not exist.

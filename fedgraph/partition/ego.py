@@ -42,7 +42,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     Raises:
         DataError: fewer centres than clients qualify, or the data came without a split.
     """
-    candidates = largest_component(graph) if params.largest_component else np.arange(graph.num_nodes)
+    candidates = graph.largest_component() if params.largest_component else np.arange(graph.num_nodes)
     wanted, order = params.clients, rng.permutation(candidates)
     if params.centres == "training":
         if not graph.masks:
@@ -88,12 +88,6 @@ def nodes_within_hops(adjacency: sp.csr_array, center: int, hops: int) -> np.nda
             break
         nodes = np.union1d(nodes, frontier)
     return nodes.astype(np.int64)
-
-
-def largest_component(graph: Graph) -> np.ndarray:
-    """Node ids, int64, sorted, of the largest connected component (ties: the one with the smallest id)."""
-    _, component = sp.csgraph.connected_components(graph.adjacency, directed=False)
-    return np.flatnonzero(component == np.bincount(component).argmax())
 
 
 PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split)

@@ -228,7 +228,8 @@ def _without(federation: Federation, client: int) -> tuple[protocols.Setting, Pa
     partition = replace(federation.partition, subgraphs=shares, disjoint=True, num_cut_edges=0, description=words)
     asking = np.flatnonzero(np.isin(kept, setting.asking))
     if federation.same:
-        asked, truth = _newcomers(federation, client), setting.truth[federation.asked_of(client)]
+        asked = _newcomers(federation, client)
+        truth = setting.truth[federation.asked_of(client)]
     else:
         asked, truth = _asks(federation, client)
     attributes = setting.public_attributes

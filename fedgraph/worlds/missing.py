@@ -82,7 +82,8 @@ def similar_rows(rows: sp.csr_array, of: np.ndarray) -> np.ndarray:
     """
     n = rows.shape[0]
     count = min(ALIKE, n - 1)
-    turned, found = sp.csr_array(rows.T), np.zeros((of.size, count), dtype=np.int64)
+    turned = sp.csr_array(rows.T)
+    found = np.zeros((of.size, count), dtype=np.int64)
     for first in range(0, of.size, ROWS):
         block = of[first : first + ROWS]
         likeness = (rows[block] @ turned).toarray()

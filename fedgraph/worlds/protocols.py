@@ -27,7 +27,6 @@ import scipy.sparse as sp
 from fedgraph.data.base import splits
 from fedgraph.errors import DataError
 from fedgraph.methods.base import Plan, column_ranks
-from fedgraph.partition import ego
 from fedgraph.privacy.units import Assumption
 from fedgraph.types import Graph, Masks
 from fedgraph.types import without_edges as without_edges
@@ -196,16 +195,18 @@ def _divided(
         masks = graph.masks[sizes.number % len(graph.masks)]
     else:
         masks = splits.per_class_split(graph, sizes.train_per_class, sizes.validation_per_class, rng)
-    labels, validation = np.full_like(graph.labels, -1), np.full_like(graph.labels, -1)
     named = np.concatenate([masks.train, masks.test])
-    labels[named], validation[masks.validation] = graph.labels[named], graph.labels[masks.validation]
+    labels = np.full_like(graph.labels, -1)
+    labels[named] = graph.labels[named]
+    validation = np.full_like(graph.labels, -1)
+    validation[masks.validation] = graph.labels[masks.validation]
     known = replace(graph, labels=labels, validation=validation if masks.validation.size else None, masks=())
     return known, np.setdiff1d(np.arange(graph.num_nodes), masks.test), masks.test
 
 
 def largest_component(graph: Graph) -> Graph:
     """The subgraph on the largest connected component (the first of equals), with the published splits on its nodes."""
-    nodes = ego.largest_component(graph)
+    nodes = graph.largest_component()
     place = np.full(graph.num_nodes, -1)
     place[nodes] = np.arange(nodes.size)
 
@@ -236,8 +237,10 @@ def _with_private_test_nodes(
     held = np.union1d(train, test)
     asking = np.searchsorted(held, test)
     whole = graph.induced(held)
-    labels, truth = whole.labels.copy(), np.full_like(whole.labels, -1)
-    truth[asking], labels[asking] = labels[asking], -1
+    labels = whole.labels.copy()
+    labels[asking] = -1
+    truth = np.full_like(whole.labels, -1)
+    truth[asking] = whole.labels[asking]
     masked = replace(whole, labels=labels)
     return Setting(masked, masked, truth, train.size, known, None, name, asking, split=by)
 

@@ -18,6 +18,10 @@ LARGEST = 2**53  # whole numbers beyond it are not held exactly
 def text_of_file(raw: RawFiles, name: str) -> bytes:
     """The bytes of a text file, unpacked where its name ends in ``.gz``.
 
+    Args:
+        raw: the folder.
+        name: the file.
+
     Raises:
         DataError: the file cannot be read, or is no whole gzip file.
     """

@@ -130,6 +130,7 @@ class _Partners:
         self.start = self.mass[np.searchsorted(labels[self.order], np.arange(num_classes + 1))]
 
     def anyone(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Nodes of any class, int64 [count]."""
         return self._at(rng.random(count) * self.mass[-1])
 
     def of(self, nodes: np.ndarray, same: bool, rng: np.random.Generator) -> np.ndarray:

@@ -96,7 +96,17 @@ def find_data_files(
 
 
 def incomplete_data_place(folder: str, files: tuple[str, ...], roots: Iterable[Path], direct: bool) -> str:
-    """What the first place that holds some of the files lacks, as one phrase; "" where no place has any. Arguments as above."""
+    """What the first place that holds some of the files lacks.
+
+    Args:
+        folder: where the files lie below a root.
+        files: their names.
+        roots: folders, searched in order.
+        direct: as in ``find_data_files``.
+
+    Returns:
+        One phrase; "" where no place has any of them.
+    """
     for place in data_places(folder, roots, direct):
         lacking = [name for name in files if not (place / name).is_file()]
         if len(lacking) < len(files):
@@ -105,7 +115,13 @@ def incomplete_data_place(folder: str, files: tuple[str, ...], roots: Iterable[P
 
 
 def data_places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
-    """Where the files of ``folder`` may lie, in the order of the search."""
+    """Where files may lie, in the order of the search.
+
+    Args:
+        folder: below a root, such as ``planetoid/Cora/raw``.
+        roots: folders, searched in order.
+        direct: whether ``folder`` without its first part is looked for in a root, too.
+    """
     for root in roots:
         yield root / folder
         if direct:
@@ -160,7 +176,10 @@ def download_raw_files(
 def _knock(url: str) -> None:
     """Fail within seconds where the host of ``url`` cannot be reached; behind a proxy nothing is tried.
 
-    Without this, a machine whose packets are dropped would wait minutes for PyG's own time limit. Raises ``OSError``.
+    Without this, a machine whose packets are dropped would wait minutes for PyG's own time limit.
+
+    Raises:
+        OSError: no connection within ``_PATIENCE`` seconds.
     """
     address = urllib.parse.urlsplit(url)
     if address.hostname and not urllib.request.getproxies():

@@ -107,6 +107,13 @@ def archive_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[
 def npy_array(raw: RawFiles, name: str) -> np.ndarray:
     """A plain ``.npy`` file of numbers; a pickle is refused.
 
+    Args:
+        raw: the folder.
+        name: the file.
+
+    Returns:
+        The array as it was saved, of any shape.
+
     Raises:
         DataError: the file is damaged, or holds no numbers.
     """
@@ -163,7 +170,15 @@ def sparse_matrix_ends(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray
 
 
 def require_width(columns: int, where: str) -> None:
-    """``DataError`` for more feature columns than a model can have."""
+    """Refuse more feature columns than a model can have: it has weights for each.
+
+    Args:
+        columns: how many there are.
+        where: what an error calls the data.
+
+    Raises:
+        DataError: there are more than a million.
+    """
     if columns > _MOST_FEATURES:
         raise DataError(f"{where}: {columns:,} feature columns; allowed: at most {_MOST_FEATURES:,}")
 

@@ -142,7 +142,14 @@ def _table() -> Mapping[str, Mapping[str, Mapping[str, object]]]:
 
 
 def records(family: str) -> dict[str, Published]:
-    """The records of one family, by data set."""
+    """The records of one family.
+
+    Args:
+        family: a table of ``published.toml``.
+
+    Returns:
+        Data set → its record.
+    """
     entries = {name: {**entry, "key": f"{family}/{name}"} for name, entry in _table()[family].items()}
     return TypeAdapter(dict[str, Published]).validate_python(entries)
 

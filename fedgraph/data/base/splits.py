@@ -161,7 +161,19 @@ def read_masks(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
 
 
 def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[Masks, ...]:
-    """The splits of arrays called ``train_mask``, ``val_mask``, ``test_mask``; otherwise as ``read_masks``."""
+    """The splits of arrays of 0 and 1.
+
+    Args:
+        members: ``train_mask``, ``test_mask`` and perhaps ``val_mask``, each [n], or [n, k] for k splits; or nothing.
+        name: what an error calls the data.
+        num_nodes: n.
+
+    Returns:
+        k splits; none where there is no mask.
+
+    Raises:
+        DataError: a mask is missing, has another shape or other values, or a split is none.
+    """
     if not members:
         return ()
     if lacking := [key for key in ("train_mask", "test_mask") if key not in members]:
@@ -197,5 +209,14 @@ def split_of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple
 
 
 def split_from_ids(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[Masks, ...]:
-    """One published split. Ids may stand in any order, and more than once."""
+    """One published split. Ids may stand in any order, and more than once.
+
+    Args:
+        train: integers, ids that train.
+        validation: ids that validate; it may be empty.
+        test: ids that are tested.
+
+    Returns:
+        One split, as ``Graph.masks`` holds it; it is checked when the graph is made.
+    """
     return (Masks(*(np.unique(part).astype(np.int64) for part in (train, validation, test))),)

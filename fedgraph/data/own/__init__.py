@@ -111,6 +111,11 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
 
 
 def _from_npz(path: Path, rules: EdgeRules) -> Graph:
+    """One file with everything.
+
+    Raises:
+        DataError: a number is not finite, a label is below −1, or the file is no such archive.
+    """
     raw = RawFiles(path.parent)
     adjacency, attributes, values = npz.read_npz(raw.read(path.name), str(path))
     for part, matrix in (("edge weight", adjacency), ("feature", attributes)):
@@ -161,7 +166,8 @@ def _typed(
         ScenarioError: ``kinds`` without ``kind``, or a kind that no edge has.
         DataError: a column is missing, or a cell of it is empty.
     """
-    file, kept = str(path / params.edges), np.ones(ends[0].size, dtype=bool)
+    file = str(path / params.edges)
+    kept = np.ones(ends[0].size, dtype=bool)
     remarks: list[str] = []
     if params.kinds and not params.kind:
         raise ScenarioError("own/csv: kinds says which kinds of edges are kept, and kind, which column names them, is missing")
@@ -185,6 +191,12 @@ def _typed(
 
 
 def _from_csv(path: Path, params: CsvParams) -> Graph:
+    """A folder of tables. Faults of features, edges and labels are gathered, so that one error tells all of them.
+
+    Raises:
+        DataError: a file is missing, or lines are wrong.
+        ScenarioError: ``kinds`` is wrong (``_typed``).
+    """
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/csv needs one with {params.edges}, {params.features} and {params.labels}")
     given = bool(params.labels) and (path / params.labels).exists()

@@ -23,11 +23,29 @@ from fedgraph.errors import DataError
 if TYPE_CHECKING:
     import torch
 
-Named = tuple[dict[str, int], np.ndarray, np.ndarray, tuple[str, ...], np.ndarray]
 LONG = ("id", "feature", "value")
 
 
-def named_features(content: bytes, name: str) -> FeatureTable | Named:
+@dataclass(frozen=True, eq=False)
+class SparseClientTable:
+    """Features of a table with a line per value.
+
+    Attributes:
+        rows: node id → row.
+        names: of the columns, in the order in which they occur.
+        set_rows: int64 [k], the row of each value.
+        columns: int64 [k], its column.
+        values: float32 [k].
+    """
+
+    rows: dict[str, int]
+    names: tuple[str, ...]
+    set_rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+
+
+def named_features(content: bytes, name: str) -> FeatureTable | SparseClientTable:
     """A client's features: a CSV with a header.
 
     Wide, ``id,<name>,…``, a line per node: texts. Sparse, exactly ``id,feature,value``, a line per value: numbers.
@@ -63,11 +81,10 @@ def named_features(content: bytes, name: str) -> FeatureTable | Named:
     return FeatureTable(rows, tuple(head[1:]), list(rows), cells, [number for number, _ in lines])
 
 
-def _sparse_features(name: str, rows: dict[str, int], lines: Sequence[tuple[int, list[str]]], faults: Faults) -> Named:
-    """(node id → row, rows [k], columns [k], column names, float32 values [k]) of a line per value.
-
-    Where feature and value are empty, the line names a node without any feature.
-    """
+def _sparse_features(
+    name: str, rows: dict[str, int], lines: Sequence[tuple[int, list[str]]], faults: Faults
+) -> SparseClientTable:
+    """A line per value; where feature and value are empty, it names a node without any feature."""
     found: dict[tuple[int, str], float] = {}
     for number, (node, column, cell) in lines:
         where, value = f"{name}:{number}", tables.number_in(cell)
@@ -85,7 +102,7 @@ def _sparse_features(name: str, rows: dict[str, int], lines: Sequence[tuple[int,
     names = tuple(dict.fromkeys(column for _, column in found))
     place = {column: number for number, column in enumerate(names)}
     set_rows, columns = np.array([(row, place[column]) for row, column in found], np.int64).reshape(-1, 2).T
-    return rows, set_rows, columns, names, np.array(list(found.values()), np.float32)
+    return SparseClientTable(rows, names, set_rows, columns, np.array(list(found.values()), np.float32))
 
 
 def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:

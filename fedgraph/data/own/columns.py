@@ -69,8 +69,8 @@ class ReadColumns:
     matrix: sp.csr_array
     names: tuple[str, ...]
     from_rows: bool
-    bounded: tuple[str, ...]
-    remarks: tuple[str, ...]
+    bounded: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,28 +75,22 @@ class Manifest(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class Given(ClientTable):
     """What one client gave.
 
     Attributes:
-        part: its graph.
         rows: node id → row.
         cleaned: its edges, and what was cleaned away.
         split: row → part, where it brought masks.
         between: its side of the edges between clients.
         more_columns: of its edges, which nobody reads.
-        texts: its features where they are a table with a line per node, which are not in ``part`` yet.
-        file: of its features.
     """
 
-    part: owner_parts.Part
     rows: dict[str, int]
     cleaned: Cleaned
     split: dict[int, str] = field(default_factory=dict)
     between: cross_edges.Own = cross_edges.NOTHING
     more_columns: int = 0
-    texts: tables.FeatureTable | None = None
-    file: str = ""
 
 
 def load(path: Path, rules: OwnRules, labelled: bool = True) -> Graph:
@@ -131,7 +125,7 @@ def load(path: Path, rules: OwnRules, labelled: bool = True) -> Graph:
             raise DataError(f"{path / MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
         given.append(_client(raws[-1], client.name, manifest.classes if labelled else (), labelled))
-    read = client_tables.read_tables([ClientTable(g.file, g.part, g.texts) for g in given], rules, str(path))
+    read = client_tables.read_tables(given, rules, str(path))
     given = [replace(g, part=part) for g, part in zip(given, read.parts, strict=True)]
     graph = owner_parts.join_owners("own/federation", [g.part for g in given], Provenance("own", ""), labelled)
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
@@ -146,7 +140,8 @@ def load(path: Path, rules: OwnRules, labelled: bool = True) -> Graph:
         f"{_numbered(owner_parts.class_names([g.part for g in given]))}{_remarks(given, graph)}"
         f"{''.join(f'; {one}' for one in read.remarks)}"
     )
-    split, provenance = _joined_split(given, starts, path, names), Provenance("own", "; ".join((detail, *seen)), checksums)
+    split = _joined_split(given, starts, path, names)
+    provenance = Provenance("own", "; ".join((detail, *seen)), checksums)
     scales = own_scales(graph.features, columns, read.bounded)
     ids = tuple(
         f"{name}/{node}" for name, g in zip(names, given, strict=True) for node in sorted(g.rows, key=g.rows.__getitem__)
@@ -207,6 +202,17 @@ def _manifest(raw: RawFiles) -> Manifest:
 
 
 def _client(raw: RawFiles, name: str, classes: Sequence[str], labelled: bool) -> Given:
+    """What one client gave, in whichever of the four forms.
+
+    Args:
+        raw: its folder.
+        name: of the client.
+        classes: the manifest's list; none: any label is allowed.
+        labelled: whether labels are read.
+
+    Raises:
+        DataError: the folder holds none or several of the forms, an unknown label, or a file that is wrong.
+    """
     folder = raw.folder
     if not folder.is_dir():
         raise DataError(f"{folder}: not a folder; client {name!r} of the federation needs one")
@@ -247,17 +253,21 @@ def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> Given:
         return content, str(file)
 
     features = client_tables.named_features(*text("features"))
-    texts = features if isinstance(features, tables.FeatureTable) else None
-    nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), (), np.zeros(0, np.float32)
-    rows, set_rows, columns, column_names, values = (
-        features if not isinstance(features, tables.FeatureTable) else (features.rows, *nothing)
-    )
+    rows = features.rows
     one, two, more = tables.edge_lines(*text("edges"), rows)
     told = tables.label_words(*text("labels"), rows) if labelled else [None] * len(rows)
     words = np.array([label_text(word) or "" for word in told])
     cleaned = undirected(one, two, len(rows))
-    part = owner_parts.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values)
-    return Given(part, rows, cleaned, more_columns=more, texts=texts, file=str(raw.folder / kind))
+    nothing = np.zeros(0, np.int64)
+    part = owner_parts.Part(name, cleaned.adjacency, nothing, nothing, (), words)
+    texts = None
+    if isinstance(features, tables.FeatureTable):
+        texts = features
+    else:
+        part = replace(
+            part, rows=features.set_rows, columns=features.columns, column_names=features.names, values=features.values
+        )
+    return Given(str(raw.folder / kind), part, texts, rows, cleaned, more_columns=more)
 
 
 def _whole(raw: RawFiles, name: str, kind: str) -> Given:
@@ -298,7 +308,7 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
         name, cleaned.adjacency, entries.coords[0], entries.coords[1].astype(np.int64), names, words, (),
         entries.data.astype(np.float32),
     )  # fmt: skip
-    return Given(part, {str(i): i for i in range(n)}, cleaned, split, file=file)
+    return Given(file, part, None, {str(i): i for i in range(n)}, cleaned, split)
 
 
 def _numbered(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base.files import Faults
 from fedgraph.data.base.structure import Cleaned, changes_of, diagonal_blocks, feature_matrix, undirected
-from fedgraph.data.own.columns import ColumnRules, own_scales, read_columns
+from fedgraph.data.own.columns import ColumnRules, ReadColumns, own_scales, read_columns
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
 from fedgraph.data.own.labels import ReadLabels, read_labels
 from fedgraph.errors import DataError
@@ -56,12 +56,8 @@ class Joined:
         labels: one per graph.
         owners: one per graph.
         ends: int64 [m, 2], the ends of edges, counted over all nodes.
-        matrix: CSR [n, d].
-        columns: d names.
+        read: the columns of all n nodes.
         ids: n of them, or none.
-        from_rows: as in ``ReadColumns``.
-        bounded: as in ``ReadColumns``.
-        remarks: as in ``ReadColumns``.
         unused: what the data hold and no method reads.
         checksums: file name → SHA-256.
     """
@@ -71,12 +67,8 @@ class Joined:
     labels: Sequence[object]
     owners: Sequence[str]
     ends: np.ndarray
-    matrix: sp.csr_array
-    columns: tuple[str, ...]
+    read: ReadColumns
     ids: tuple[str, ...] = ()
-    from_rows: bool = False
-    bounded: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     checksums: dict[str, str] = field(default_factory=dict)
 
@@ -120,12 +112,8 @@ def side_by_side(
         labels=[graph.label for graph in given],
         owners=[graph.owner for graph in given],
         ends=np.concatenate([graph.ends + start for graph, start in zip(given, starts, strict=True)]),
-        matrix=read.matrix,
-        columns=read.names,
+        read=read,
         ids=ids,
-        from_rows=read.from_rows,
-        bounded=read.bounded,
-        remarks=read.remarks,
         unused=tuple(unused),
         checksums=sums,
     )
@@ -140,7 +128,7 @@ def _provenance(
     counted += f", {len(labels.classes)} classes" + (f", {num_owners} owners" if num_owners else "")
     left_out = ("graphs without a label are left out",) if known < labels.numbers.size else ()
     more = (f"not used: {', '.join(given.unused)}",) if given.unused else ()
-    parts = (counted, *labels.remarks, *left_out, *more, *changes_of([cleaned]), *given.remarks, *seen)
+    parts = (counted, *labels.remarks, *left_out, *more, *changes_of([cleaned]), *given.read.remarks, *seen)
     return Provenance("own", "; ".join(parts), given.checksums)
 
 
@@ -163,9 +151,9 @@ def labelled_collection(name: str, title: str, given: Joined, rules: EdgeRules, 
             f"{where}: graph {given.names[given.owners.index('')]!r} has no owner, others have; allowed: all or none"
         )
     cleaned = undirected(given.ends[:, 0], given.ends[:, 1], int(given.sizes.sum()))
-    matrix = feature_matrix(given.matrix)
-    from_edges, seen = noticed(rules, matrix, cleaned.adjacency, given.columns)
-    scales = own_scales(matrix, given.columns, given.bounded)
+    matrix = feature_matrix(given.read.matrix)
+    from_edges, seen = noticed(rules, matrix, cleaned.adjacency, given.read.names)
+    scales = own_scales(matrix, given.read.names, given.read.bounded)
     known = np.flatnonzero(labels.numbers >= 0)
     owners = sorted(set(given.owners) - {""})
     provenance = _provenance(title, given, labels, len(owners), cleaned, seen)
@@ -180,9 +168,9 @@ def labelled_collection(name: str, title: str, given: Joined, rules: EdgeRules, 
             num_classes=0,
             provenance=provenance,
             features_from_edges=from_edges,
-            columns_from_rows=given.from_rows or (scales is not None and bool(scales.names)),
+            columns_from_rows=given.read.from_rows or (scales is not None and bool(scales.names)),
             nodes_from_edges=False,
-            names=Names(given.ids[own], given.columns),
+            names=Names(given.ids[own], given.read.names),
             columns=scales,
         )
 

@@ -300,7 +300,8 @@ def _of_tu(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
         own = slice(starts[graph], starts[graph + 1])
         nodes = tuple(str(node + 1) for node in range(own.start, own.stop))
         mine = ends[order[cuts[graph] : cuts[graph + 1]]] - own.start
-        lines, label = range(own.start + 1, own.stop + 1), f"class {labels[graph]}"
+        lines = range(own.start + 1, own.stop + 1)
+        label = f"class {labels[graph]}"
         file = str(raw.folder / several[0])
         yield GivenGraph(str(graph + 1), tuple(columns), nodes, cells[own], file, lines, mine, label)
 

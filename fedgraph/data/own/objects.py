@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base import splits, validated
-from fedgraph.data.own.columns import ColumnRules, OwnRules, read_columns
+from fedgraph.data.own.columns import ColumnRules, OwnRules, ReadColumns, read_columns
 from fedgraph.data.own.edge_columns import EdgeRules
 from fedgraph.data.own.given_graphs import Joined, labelled_collection
 from fedgraph.data.own.one_graph import Given, graph_of_given
@@ -244,8 +244,11 @@ def graphs_from_objects(given: Sequence[object], name: str, rules: EdgeRules, la
         labels=[one_label for _, _, one_label, _ in read],
         owners=[owner for *_, owner in read],
         ends=np.concatenate([ends + start for (_, ends, _, _), start in zip(read, starts, strict=True)]),
-        matrix=sp.csr_array(np.concatenate([rows for rows, *_ in read])),
-        columns=tuple(f"column {place}" for place in range(widths[0])),
+        read=ReadColumns(
+            matrix=sp.csr_array(np.concatenate([rows for rows, *_ in read])),
+            names=tuple(f"column {place}" for place in range(widths[0])),
+            from_rows=False,
+        ),
         unused=tuple(unused),
     )
     if unused:
@@ -263,7 +266,8 @@ def _small(graph: Any, where: str, label: str, unused: dict[str, None]) -> tuple
         labels = np.asarray([] if told.get("y") is None else told["y"]).reshape(-1).tolist()
         if len(labels) > 1:
             raise DataError(f"{where}: y has {len(labels)} labels; allowed: one for the graph")
-        found, more = labels[0] if labels else None, _unused_of_pyg(graph, (*_READ_OF_PYG, OWNER), "objects")
+        found = labels[0] if labels else None
+        more = _unused_of_pyg(graph, (*_READ_OF_PYG, OWNER), "objects")
     elif isinstance(graph, nx.Graph):
         rows, ends, more = _parts_of_networkx(graph, where, ("x",))
         found, told = graph.graph.get(label), graph.graph
