@@ -80,23 +80,12 @@ types = _Types()  # stands for ``numba.types``
 
 
 def constant(dtype: Type, dimensions: int = 1) -> Type:
-    """The type of a C-contiguous array that is only read: shared memory is mapped read-only.
-
-    Args:
-        dtype: of its entries, such as ``types.float64``.
-        dimensions: how many it has, 1 or more.
-    """
+    """The type of a C-contiguous array that is only read (shared memory is mapped read-only)."""
     return Type(lambda: _numba().types.Array(dtype.make(), dimensions, "C", readonly=True))
 
 
 class Loop:
-    """A function that is compiled when it is first called.
-
-    Args:
-        function: what numba compiles. Loops that it calls by a global name are compiled with it.
-        signature: the types of its arguments and result; None: those of the first call.
-        options: of ``numba.njit``.
-    """
+    """A function that is compiled when it is first called."""
 
     def __init__(self, function: FunctionType, signature: Type | None, options: dict[str, object]) -> None:
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
@@ -122,17 +111,12 @@ class Loop:
 
 
 def compiled(signature: Type | None = None, reassociate: bool = True, nan: bool = True) -> Callable[[Callable[..., Any]], Loop]:
-    """A decorator: ``numba.njit`` for one signature, or (None) for whatever it is first called with.
+    """``numba.njit`` for one signature, or (None) for whatever it is first called with.
 
     The code is kept in ``NUMBA_CACHE_DIR``, else in the user's cache (``~/.cache/fedgraph/numba``), else where numba itself
-    finds a place; where there is none, every process compiles for itself.
-
-    Args:
-        signature: the types of result and arguments, such as ``types.void(types.int64)``.
-        reassociate: whether sums may be reassociated, so that they use vector instructions; without it every machine gives the
-            same bits.
-        nan: whether NaN keeps its meaning; False for loops whose inputs were checked before. It counts with ``reassociate``
-            only.
+    finds a place; where there is none, every process compiles for itself. With ``reassociate`` sums may be reassociated,
+    so that they use vector instructions; without it every machine gives the same bits. nan: whether NaN keeps
+    its meaning; False for loops whose inputs were checked before.
     """
     freedom = {"reassoc", "contract", "nsz", *(() if nan else ("nnan",))} if reassociate else False
     options: dict[str, object] = {"nogil": True, "fastmath": freedom, "error_model": "numpy"}

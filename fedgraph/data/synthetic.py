@@ -1,14 +1,14 @@
 """Graphs by parameters, for trying out what a method does on a graph whose nature one chooses.
 
-``synthetic/block_model`` is one attributed graph of the degree-corrected contextual block model, ``synthetic/reddit_sized`` the
-same with the defaults of a graph of 46 million directed edges; ``synthetic/accounts`` is a graph with kinds of nodes and edges,
-whose owners have several accounts at several banks (``base.accounts``); ``synthetic/molecules`` is a
-collection of small graphs of two classes. Parameters stand in the scenario and are validated here.
+- ``synthetic/block_model``: one attributed graph of the degree-corrected contextual block model (``base.block_model``).
+- ``synthetic/reddit_sized``: the same with the defaults of a graph of 46 million directed edges.
+- ``synthetic/accounts``: a graph with kinds of nodes and edges, whose owners have several accounts at several banks.
+- ``synthetic/molecules``: a collection of small graphs of two classes.
 
-A generated graph with kinds of nodes and edges, whose people own several accounts at several banks.
+Parameters stand in the scenario and are validated here.
 
-Private people, shops and firms own accounts: a person one to three, a shop or firm one, each at a bank drawn at random.
-Records are of three kinds: *card* payments go to shops of the payer's region that sell what the payer's segment buys,
+**Accounts.** Private people, shops and firms own accounts: a person one to three, a shop or firm one, each at a bank drawn at
+random. Records are of three kinds: *card* payments go to shops of the payer's region that sell what the payer's segment buys,
 *salaries* come from a firm of the region, *transfers* join private accounts of one region, or of one person. A record has two
 owners, who pays and who is paid. What is known of an account: region (one in ten is written down wrong), age band, a few words
 that follow the segment weakly, and its kind where kinds are columns. The label is the segment of private people; shops and

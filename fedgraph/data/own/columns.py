@@ -211,16 +211,13 @@ def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray
     if column.kind == "text":
         if rules.text == "drop":
             return np.zeros((len(column.cells), 0)), []
-        categories = sorted(set(column.cells))
+        categories, place = np.unique(np.array(column.cells, dtype=object), return_inverse=True)
         if len(categories) > _MOST_CATEGORIES:
             raise DataError(
                 f"{file}: column {column.name!r} has {len(categories):,} different texts; allowed: {_MOST_CATEGORIES:,} "
                 f"categories. Names and free text say who somebody is: leave the column out (drop: [{column.name}])"
             )
-        place = {text: number for number, text in enumerate(categories)}
-        table = np.zeros((len(column.cells), len(categories)))
-        table[np.arange(len(column.cells)), [place[cell] for cell in column.cells]] = 1.0
-        return table, [f"{column.name} is {text or 'missing'}" for text in categories]
+        return np.eye(len(categories))[place], [f"{column.name} is {text or 'missing'}" for text in categories]
     values, name = column.values.copy(), column.name
     if column.kind == "number" and name in rules.bounds:
         values = scaled_to_bounds(values, rules.bounds[name], f"{file}: column {name!r}")
