@@ -27,7 +27,7 @@ from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.data import base
-from fedgraph.data.base import published, tables
+from fedgraph.data.base import arrays, published, tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.base.structure import undirected
 from fedgraph.documents.settings import Settings
@@ -88,17 +88,11 @@ def read(data: base.Published, raw: RawFiles) -> Graph:
     n = len(accounts)
     if not np.array_equal(accounts[:, 0], np.arange(n)):
         raise DataError(f"{raw.folder / _NODES}: nodeid must run from 0 to {n - 1} in order, each once")
-    labels = accounts[:, 1].astype(np.int64)
-    if not np.isin(labels, (0, 1)).all():
-        line = int(np.flatnonzero(~np.isin(labels, (0, 1)))[0]) + 2
-        raise DataError(f"{raw.folder / _NODES}:{line}: isFraud must be 0 or 1")
-    bad = np.flatnonzero(~((transfers[:, :2] >= 0) & (transfers[:, :2] < n) & (transfers[:, :2] % 1 == 0)).all(axis=1))
-    if bad.size:
-        raise DataError(f"{raw.folder / _TRANSFERS}:{bad[0] + 2}: accounts must be whole numbers in 0 … {n - 1}")
+    labels = arrays.whole(accounts[:, 1], 2, raw, _NODES, skip=1, what="values of isFraud")
+    source, target = arrays.whole(transfers[:, :2], n, raw, _TRANSFERS, skip=1, what="accounts").T
     negative = np.flatnonzero(transfers[:, 2] < 0)
     if negative.size:
         raise DataError(f"{raw.folder / _TRANSFERS}:{negative[0] + 2}: a value must be 0 or more")
-    source, target = transfers[:, 0].astype(np.int64), transfers[:, 1].astype(np.int64)
     columns = _features(accounts[:, 2], source, target, transfers[:, 2], transfers[:, 3])
     graph = Graph(
         data.key,

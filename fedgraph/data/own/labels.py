@@ -9,6 +9,7 @@ from typing import SupportsFloat
 
 import numpy as np
 
+from fedgraph.data.base.tables import number_in
 from fedgraph.errors import DataError
 
 _MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat", "none"})  # as Python, NumPy and pandas write them
@@ -104,10 +105,7 @@ def label_text(value: object) -> str | None:
 
 
 def _is_fraction(text: str) -> bool:
-    try:
-        number = float(text)
-    except ValueError:
-        return False
+    number = number_in(text)
     return math.isfinite(number) and not number.is_integer()
 
 
