@@ -226,7 +226,7 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     places = [f"{file}:{line}" for line in table.lines]
     read = columns.read_columns(names, table.cells, params, file, places.__getitem__, table.ids, faults)
     sources, targets, owners, remarks = _typed(raw, path, params, rows, (sources, targets))
-    more -= bool(params.owner) + bool(params.kind)
+    more -= len({params.owner, params.kind} - {""})
     masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
     parts = tables.split_parts(raw.read(masks), str(path / masks), rows) if masks else {}
     weights = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()
