@@ -98,12 +98,12 @@ def feature_matrix(matrix: object, binarise: bool = False) -> sp.csr_array:
         binarise: every positive entry becomes 1 and the others 0.
 
     Returns:
-        CSR float32 [n, d] with sorted indices and without stored zeros; entries that stand twice are added up.
+        CSR float32 [n, d] with sorted indices and without stored zeros; entries that stand twice are added up first.
     """
     features = sp.csr_array(matrix, dtype=np.float32)
+    features.sum_duplicates()
     if binarise:
         features.data = (features.data > 0).astype(np.float32)
-    features.sum_duplicates()
     features.eliminate_zeros()
     features.sort_indices()
     return features
