@@ -126,7 +126,9 @@ def compare(
     Raises:
         ScenarioError, DataError: An argument is wrong, or the graph is inconsistent; the line says what is allowed.
     """
-    columns = {**(columns or {}), **({"bounds": {**(columns or {}).get("bounds", {}), **bounds}} if bounds else {})}
+    columns = dict(columns or {})
+    if bounds:
+        columns["bounds"] = {**columns.get("bounds", {}), **bounds}
     given = _graphs_of(data, name, label, columns)
     budgets = [e if math.isfinite(e) else "inf" for e in map(float, epsilons)]
     common = {"trust": [trust_called(word).value for word in trust], "epsilons": budgets}
@@ -161,7 +163,20 @@ def _tasks(
     protocol: str,
     delta: float | None,
 ) -> list[dict[str, Any]]:
-    """The tasks that compare the methods, by what each of them protects. asked: trust and epsilons, as scenarios write them."""
+    """The tasks that compare the methods, by what each of them protects.
+
+    Args:
+        given: the graph under its name; of a list of graphs, behind it the collection.
+        methods: names or settings; None: the usual ones.
+        asked: trust and epsilons, as scenarios write them.
+        clients: into how many clients a graph without owners is dealt.
+        split: ``auto`` or a split of node classification.
+        protocol: ``auto`` or a protocol of node classification.
+        delta: None takes a δ from the number of nodes, and at links that of the task.
+
+    Raises:
+        ScenarioError: ``methods`` is empty.
+    """
     (name, graph), listed = next(iter(given.items())), len(given) > 1
     assert isinstance(graph, Graph)
     chosen = _usual(listed) if methods is None else methods
@@ -206,9 +221,13 @@ def _of_whole_graphs(
     return tasks + ([{**common, "task": "graph_clustering", "methods": blind}] if blind else [])
 
 
-def _usual(edgeless: bool, usual: Sequence[str] = ("features", "gap_node", "nonprivate")) -> list[str]:
-    """What is compared where nobody names methods."""
-    return [name for name in usual if not edgeless or any(d.edgeless for d in kinds.method(name).OFFERS.drafts)]
+def _usual(edgeless: bool) -> list[str]:
+    """What is compared where nobody names methods. edgeless: only what can train on rows without edges."""
+    return [
+        name
+        for name in ("features", "gap_node", "nonprivate")
+        if not edgeless or any(d.edgeless for d in kinds.method(name).OFFERS.drafts)
+    ]
 
 
 def _passing_folder() -> Path:
@@ -251,6 +270,7 @@ def _place(spec: Mapping[str, Any]) -> str:
 
 
 def _ready(asked: str | Path | Mapping[str, Any], changes: list[str], quick: bool, seeds: int | None) -> scenarios.Ready:
+    """The scenario, read and checked. A mapping is read as the YAML file that it would be; an error calls it ``scenario``."""
     if not isinstance(asked, Mapping):
         return scenarios.load(shipped.find(asked), changes, quick=quick, seeds=seeds)
     with tempfile.TemporaryDirectory() as folder:
@@ -275,6 +295,7 @@ def _started(
     quiet: bool,
     given: Mapping[str, Graph | GraphCollection] | None = None,
 ) -> Run:
+    """Compute a scenario that was read, and open its results. given: graphs in memory, by the names of their data sets."""
     from fedgraph.runs import experiment
     from fedgraph.runs.console import Console
 

@@ -42,7 +42,11 @@ def plugin_folders(package: str) -> list[str]:
 
 @lru_cache
 def load(package: str, name: str) -> ModuleType:
-    """The module ``fedgraph.<package>.<name>``.
+    """The module ``fedgraph.<package>.<name>``, imported once per process.
+
+    Args:
+        package: a room, or a folder of one, such as ``report.sections``.
+        name: of the file or package, as a scenario writes it.
 
     Raises:
         ScenarioError: there is none, with the allowed names; or the file lacks a part of its room's contract.
@@ -59,6 +63,11 @@ def load(package: str, name: str) -> ModuleType:
 
 
 def suggest(found: str, allowed: list[str]) -> str:
-    """``; did you mean 'x'?`` when something allowed looks like ``found``, else nothing."""
+    """``; did you mean 'x'?`` when something allowed looks like ``found``, else nothing.
+
+    Args:
+        found: what was written.
+        allowed: what could have been meant; the closest one is named where ``difflib`` finds it similar (ratio 0.6 or more).
+    """
     close = difflib.get_close_matches(found, allowed, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -22,9 +22,11 @@ Source = Literal["real", "synthetic", "embedded", "own"]
 class Provenance:
     """Where a data set came from.
 
-    source: ``real`` (published files, checked), ``synthetic`` (a generated stand-in), ``embedded``
-    (shipped with fedgraph) or ``own`` (the user's files). detail: one sentence for the report.
-    checksums: file name → SHA-256 of the bytes that were read.
+    Attributes:
+        source: ``real`` (published files, checked), ``synthetic`` (a generated stand-in), ``embedded`` (shipped with fedgraph)
+            or ``own`` (the user's files, or a graph in memory).
+        detail: one sentence for the report.
+        checksums: file name → SHA-256 of the bytes that were read.
     """
 
     source: Source
@@ -34,14 +36,28 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """One split of a graph's nodes. train, validation, test: int64 node ids, sorted; disjoint. validation may be empty."""
+    """One split of a graph's nodes: three disjoint sets of ids.
+
+    Attributes:
+        train: int64, sorted; nodes that train.
+        validation: int64, sorted; nodes that choose and stop. It may be empty.
+        test: int64, sorted; nodes that are tested.
+    """
 
     train: np.ndarray
     validation: np.ndarray
     test: np.ndarray
 
     def check(self, num_nodes: int, name: str) -> None:
-        """``DataError`` unless the three are disjoint sets of nodes, and training and test have some."""
+        """Refuse a split that is none.
+
+        Args:
+            num_nodes: of the graph.
+            name: what an error calls the data.
+
+        Raises:
+            DataError: an id is no node, training or test has none, or a node is in two of the three.
+        """
         for part, ids in (("train", self.train), ("validation", self.validation), ("test", self.test)):
             if ids.size and (ids.min() < 0 or ids.max() >= num_nodes):
                 bad = int(ids[(ids < 0) | (ids >= num_nodes)][0])
@@ -55,9 +71,13 @@ class Masks:
 
 @dataclass(frozen=True)
 class Names:
-    """What the data call things: ids of the nodes, columns of the features, classes. Each is empty where they have no names.
+    """What the data call things. Each is empty where they have no names.
 
-    one: what one node is: ``graph`` in a table that has a row for each graph of a collection.
+    Attributes:
+        ids: of the nodes, n of them.
+        columns: of the features, d of them.
+        classes: c of them, in the order of their numbers.
+        one: what one node is: ``graph`` in a table that has a row for each graph of a collection.
     """
 
     ids: tuple[str, ...] = ()
@@ -70,7 +90,7 @@ class Names:
 class Columns:
     """Columns of numbers whose least and largest value nobody knows without the data: no learner may read them as they are.
 
-    Args:
+    Attributes:
         places: int64 [k], which columns of the features.
         empty: int64 [k], the column that is 1 where the cell is empty; −1 where there is none.
         names: what they are called.
@@ -92,20 +112,34 @@ class Columns:
 class Graph:
     """An attributed, undirected, unweighted graph without self-loops.
 
-    adjacency: CSR [n, n], symmetric, entries 1.0, empty diagonal. features: CSR [n, d] float32.
-    labels: int64 [n], ``-1`` where unknown. num_classes: c. owner: int64 [n], the number of the organisation that each node
-    came from, where the data are a federation (``partition: natural``); owner_names: their names. features_from_edges: a
-    node's features were computed from its edges, so that another node's edges enter them. masks: the splits that were published
-    (or brought) with the data. names: of nodes, columns, classes. validation: int64 [n], labels of nodes that choose and stop
-    but do not train, −1 elsewhere; None where the split has none. columns_from_rows: which columns there are (a vocabulary, a
-    list of codes), or their weights (TF-IDF), were computed from the rows of all nodes. nodes_from_edges: which nodes there are
-    was computed from the edges (the largest component). These three have no default: a reader of data has to say them.
-    columns: which of them are on a scale of their own; None where all are on one scale, as published data are.
-    edge_owners: symmetric CSR [n, n] each, 1 + the number of an owner of that edge; as many as the edge with most owners needs.
-    one_owner_a_record: whether each of them has a record of its own on that edge, which stays when the others' records go.
-    Otherwise all owners of an edge own it together.
+    ``features_from_edges``, ``columns_from_rows`` and ``nodes_from_edges`` have no default: a reader of data has to say them.
 
-    Raises ``DataError`` when the parts contradict each other or hold NaN / infinity.
+    Attributes:
+        name: what results call it.
+        adjacency: CSR [n, n], symmetric, entries 1.0, empty diagonal.
+        features: CSR [n, d] float32, finite.
+        labels: int64 [n] in 0 … c − 1, ``-1`` where unknown.
+        num_classes: c.
+        provenance: where it came from.
+        owner: int64 [n], the number of the organisation that each node came from, where the data are a federation (``partition:
+            natural``); else None.
+        owner_names: their names.
+        features_from_edges: a node's features were computed from its edges, so that another node's edges enter them.
+        columns_from_rows: which columns there are (a vocabulary, a list of codes), or their weights (TF-IDF), were computed
+            from the rows of all nodes.
+        nodes_from_edges: which nodes there are was computed from the edges (the largest component).
+        masks: the splits that were published (or brought) with the data.
+        validation: int64 [n], labels of nodes that choose and stop but do not train, −1 elsewhere; None where the split has
+            none.
+        names: of nodes, columns and classes.
+        columns: which of them are on a scale of their own; None where all are on one scale, as published data are.
+        edge_owners: symmetric CSR [n, n] each, 1 + the number of an owner of that edge; as many as the edge with most owners
+            needs.
+        one_owner_a_record: whether each of them has a record of its own on that edge, which stays when the others' records go.
+            Otherwise all owners of an edge own it together.
+
+    Raises:
+        DataError: the parts contradict each other, there is no node, or a feature is NaN or infinite.
     """
 
     name: str
@@ -169,11 +203,20 @@ class Graph:
 
     @cached_property
     def degrees(self) -> np.ndarray:
-        """int64 [n]."""
+        """int64 [n], the number of edges of each node."""
         return np.diff(self.adjacency.indptr).astype(np.int64)
 
+    def largest_component(self) -> np.ndarray:
+        """int64 node ids, sorted, of the largest connected component (ties: the one with the smallest id)."""
+        _, component = sp.csgraph.connected_components(self.adjacency, directed=False)
+        return np.flatnonzero(component == np.bincount(component).argmax())
+
     def induced(self, nodes: np.ndarray) -> Graph:
-        """The subgraph on ``nodes`` (int [k], any order; row i of the result is ``nodes[i]``)."""
+        """The subgraph on some nodes, without the splits that came with the data.
+
+        Args:
+            nodes: int [k] ids in any order; row i of the result is ``nodes[i]``.
+        """
         rows = self.adjacency[nodes]
         return replace(
             self,
@@ -191,7 +234,16 @@ class Graph:
 def plain_graph(
     name: str, adjacency: sp.csr_array, features: sp.csr_array, labels: np.ndarray, num_classes: int, provenance: Provenance
 ) -> Graph:
-    """A graph of which no part was computed from another one: generated, or stated to be so by who reads it."""
+    """A graph of which no part was computed from another one: generated, or stated to be so by who reads it.
+
+    Args:
+        name: as all arguments, of the field of ``Graph`` that is called so.
+        adjacency: CSR [n, n].
+        features: CSR [n, d].
+        labels: int64 [n].
+        num_classes: c.
+        provenance: where it came from.
+    """
     return Graph(
         name, adjacency, features, labels, num_classes, provenance,
         features_from_edges=False, columns_from_rows=False, nodes_from_edges=False,
@@ -199,10 +251,17 @@ def plain_graph(
 
 
 def without_edges(graph: Graph) -> Graph:
-    """The same nodes, features and labels; no edge, owner of one (that there are owners is kept), count or digest of edges."""
+    """The same nodes, features and labels, and no edge.
+
+    No count or digest of edges is left either. Where edges have owners, one empty matrix stays, which says that they have.
+    """
     none = sp.csr_array(graph.adjacency.shape, dtype=graph.adjacency.dtype)
-    source, owners = Provenance(graph.provenance.source, "without edges"), (none,) if graph.edge_owners else ()
-    return replace(graph, adjacency=none, edge_owners=owners, provenance=source)
+    return replace(
+        graph,
+        adjacency=none,
+        edge_owners=(none,) if graph.edge_owners else (),
+        provenance=Provenance(graph.provenance.source, "without edges"),
+    )
 
 
 def without_labels(graph: Graph) -> Graph:
@@ -212,10 +271,17 @@ def without_labels(graph: Graph) -> Graph:
 
 @dataclass(frozen=True, eq=False)
 class GraphCollection:
-    """Many small graphs with one label each. labels: int64 [len(graphs)].
+    """Many small graphs with one label each.
 
-    owner: int64 [len(graphs)], the number of the organisation that each graph came from; None where nobody is named.
-    owner_names, classes: what they are called.
+    Attributes:
+        name: what results call it.
+        graphs: k of them; the labels of their nodes are −1.
+        labels: int64 [k], the class of each graph.
+        num_classes: how many classes there are.
+        provenance: where they came from.
+        owner: int64 [k], the number of the organisation that each graph came from; None where nobody is named.
+        owner_names: what these are called.
+        classes: what the classes are called.
     """
 
     name: str
@@ -256,10 +322,14 @@ def describe_size(graph: Graph | GraphCollection) -> str:
 class Subgraph:
     """What one client holds.
 
-    client: its number. graph: its nodes and the edges among them. nodes: int64 [n_i], the global id of
-    each row. center: the row of the ego-network's centre, where the partition has one. cut: int64 [m, 2], the edges
-    to nodes of other clients as (own row, global id of the other node), each once; None where they are dropped. Where what they
-    lead to is generated, the second is a node of the client's own that stands in for it.
+    Attributes:
+        client: its number.
+        graph: its nodes and the edges among them.
+        nodes: int64 [n_i], the global id of each row.
+        center: the row of the ego-network's centre, where the partition has one.
+        cut: int64 [m, 2], the edges to nodes of other clients as (own row, global id of the other node), each once; None where
+            they are dropped. Where what they lead to is generated, the second is a node of the client's own that stands in for
+            it.
     """
 
     client: int
@@ -270,7 +340,13 @@ class Subgraph:
 
 
 def with_rows_of(zero: Subgraph, one: Subgraph, rows: np.ndarray) -> Subgraph:
-    """``zero`` with the features and labels of ``one`` in some rows. rows: bool [n]. Nodes and edges are the same in both."""
+    """``zero`` with the features and labels of ``one`` in some rows; nodes and edges are the same in both.
+
+    Args:
+        zero: gives the other rows.
+        one: gives the chosen rows.
+        rows: bool [n], which rows are chosen.
+    """
     if rows.all() or not rows.any():
         return one if rows.all() else zero
     pick = sp.diags_array(rows.astype(np.float32))
@@ -286,9 +362,13 @@ def with_rows_of(zero: Subgraph, one: Subgraph, rows: np.ndarray) -> Subgraph:
 class Partition:
     """All clients' subgraphs, and what was lost in dealing them out.
 
-    disjoint: no node is held twice (parallel composition applies). num_cut_edges: edges of the whole
-    graph that no client holds inside its subgraph. description: one phrase for tables. from_edges, from_labels: who holds which
-    node was computed from the edges, or from the labels, so it says something about them.
+    Attributes:
+        subgraphs: one per client, in the order of their numbers.
+        disjoint: no node is held twice (parallel composition applies).
+        num_cut_edges: edges of the whole graph that no client holds inside its subgraph.
+        description: one phrase for tables.
+        from_edges: who holds which node was computed from the edges, so it says something about them.
+        from_labels: the same of the labels.
     """
 
     subgraphs: tuple[Subgraph, ...]
@@ -300,6 +380,7 @@ class Partition:
 
     @property
     def num_clients(self) -> int:
+        """How many clients there are."""
         return len(self.subgraphs)
 
     def with_graphs(self, graph_of: Callable[[Subgraph], Graph]) -> Partition:
@@ -315,6 +396,11 @@ class Partition:
 
 
 def one_client(graph: Graph, description: str) -> Partition:
-    """One client that holds all of ``graph``: who holds what says nothing about edges or labels."""
+    """One client that holds all of ``graph``: who holds what says nothing about edges or labels.
+
+    Args:
+        graph: the whole graph.
+        description: one phrase for tables.
+    """
     whole = Subgraph(0, graph, np.arange(graph.num_nodes))
     return Partition((whole,), True, 0, description, from_edges=False, from_labels=False)

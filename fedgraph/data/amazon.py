@@ -4,7 +4,7 @@ Shchur, Mumme, Bojchevski, Günnemann, "Pitfalls of Graph Neural Network Evaluat
 Attributes are binarised and arcs made undirected, as PyG's ``Amazon`` does.
 """
 
-from fedgraph.data.base import arrays, published
+from fedgraph.data.base import npz, published
 
 DATASETS = published.records("amazon")
-load = published.loader(DATASETS, arrays.read_gnn_benchmark, published.Published.generated)
+load = published.loader(DATASETS, npz.read_gnn_benchmark, published.Published.generated)

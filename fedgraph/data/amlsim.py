@@ -27,7 +27,7 @@ from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.data import base
-from fedgraph.data.base import published, tables
+from fedgraph.data.base import arrays, published, tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.base.structure import undirected
 from fedgraph.documents.settings import Settings
@@ -49,7 +49,7 @@ DATASETS = {name: replace(data, parameters=Params) for name, data in published.r
 
 
 def load(dataset: str, request: base.Request) -> Graph:
-    """``20k``; see :func:`fedgraph.data.load`."""
+    """``20k``; see :func:`fedgraph.data.load`. Its parameters are those of ``Params``."""
     if request.path is not None:
         raise ScenarioError(f"data set 'amlsim/{dataset}' takes no path; name a data root")
     params = base.validated(Params, request.parameters, f"amlsim/{dataset}")
@@ -58,7 +58,16 @@ def load(dataset: str, request: base.Request) -> Graph:
 
 
 def with_banks(graph: Graph, params: Params, seed: int) -> Graph:
-    """The graph with ``owner`` drawn at random; sizes follow 1/k^sizes and every bank gets at least one account."""
+    """The graph with accounts dealt to banks at random.
+
+    Args:
+        graph: of accounts.
+        params: how many banks, and how unequal: sizes follow 1/k^sizes, and every bank gets at least one account.
+        seed: names the random stream.
+
+    Raises:
+        DataError: more banks than accounts.
+    """
     if params.banks > graph.num_nodes:
         raise DataError(f"{params.banks} banks for {graph.num_nodes} accounts; allowed: 1 … {graph.num_nodes}")
     weights = 1.0 / np.arange(1, params.banks + 1) ** params.sizes
@@ -69,23 +78,21 @@ def with_banks(graph: Graph, params: Params, seed: int) -> Graph:
 
 
 def read(data: base.Published, raw: RawFiles) -> Graph:
-    """Accounts and transfers as one graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
+    """Accounts and transfers as one graph.
+
+    Raises:
+        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
+    """
     accounts = _table(raw, _NODES, ("nodeid", "isFraud", "init_balance"))
     transfers = _table(raw, _TRANSFERS, ("sourceNodeId", "targetNodeId", "value", "time"))
     n = len(accounts)
     if not np.array_equal(accounts[:, 0], np.arange(n)):
         raise DataError(f"{raw.folder / _NODES}: nodeid must run from 0 to {n - 1} in order, each once")
-    labels = accounts[:, 1].astype(np.int64)
-    if not np.isin(labels, (0, 1)).all():
-        line = int(np.flatnonzero(~np.isin(labels, (0, 1)))[0]) + 2
-        raise DataError(f"{raw.folder / _NODES}:{line}: isFraud must be 0 or 1")
-    bad = np.flatnonzero(~((transfers[:, :2] >= 0) & (transfers[:, :2] < n) & (transfers[:, :2] % 1 == 0)).all(axis=1))
-    if bad.size:
-        raise DataError(f"{raw.folder / _TRANSFERS}:{bad[0] + 2}: accounts must be whole numbers in 0 … {n - 1}")
+    labels = arrays.whole(accounts[:, 1], 2, raw, _NODES, skip=1, what="values of isFraud")
+    source, target = arrays.whole(transfers[:, :2], n, raw, _TRANSFERS, skip=1, what="accounts").T
     negative = np.flatnonzero(transfers[:, 2] < 0)
     if negative.size:
         raise DataError(f"{raw.folder / _TRANSFERS}:{negative[0] + 2}: a value must be 0 or more")
-    source, target = transfers[:, 0].astype(np.int64), transfers[:, 1].astype(np.int64)
     columns = _features(accounts[:, 2], source, target, transfers[:, 2], transfers[:, 3])
     graph = Graph(
         data.key,

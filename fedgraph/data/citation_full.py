@@ -4,7 +4,7 @@
 (github.com/abojchevski/graph2gauss). Citations are made undirected, attributes binarised, as PyG's ``CitationFull`` does.
 """
 
-from fedgraph.data.base import arrays, published
+from fedgraph.data.base import npz, published
 
 DATASETS = published.records("citation_full")
-load = published.loader(DATASETS, arrays.read_gnn_benchmark, published.Published.generated)
+load = published.loader(DATASETS, npz.read_gnn_benchmark, published.Published.generated)

@@ -4,7 +4,7 @@ Shchur, Mumme, Bojchevski, Günnemann, "Pitfalls of Graph Neural Network Evaluat
 Attributes are binarised, as PyG's ``Coauthor`` does. CS is the ``ms_academic`` of PPNP, PPRGo and DPAR.
 """
 
-from fedgraph.data.base import arrays, published
+from fedgraph.data.base import npz, published
 
 DATASETS = published.records("coauthor")
-load = published.loader(DATASETS, arrays.read_gnn_benchmark, published.Published.generated)
+load = published.loader(DATASETS, npz.read_gnn_benchmark, published.Published.generated)

@@ -11,7 +11,7 @@ test (``split: public``), as in the paper. Seventy-two of the features sum up th
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import arrays, published
+from fedgraph.data.base import arrays, published, splits
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
@@ -25,7 +25,11 @@ DATASETS = published.records("elliptic")
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
+    """The graph of the three files.
+
+    Raises:
+        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
+    """
     table = arrays.numbers(raw, ROWS)
     if table.shape[1] < 3:
         raise DataError(f"{raw.folder / ROWS}:1: {table.shape[1]} columns; allowed: transaction, time step, and features")
@@ -43,7 +47,8 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
         return np.asarray(order[place])
 
     ends = rows_of(arrays.whole(arrays.numbers(raw, EDGES, 2, skip=1), 2**53, raw, EDGES, skip=1), EDGES)
-    labels, known = np.full(names.size, -1, dtype=np.int64), []
+    labels = np.full(names.size, -1, dtype=np.int64)
+    known = []
     for number, line in enumerate(arrays.text_of_file(raw, CLASSES).splitlines()[1:], 2):
         transaction, comma, word = line.strip().partition(b",")
         if not comma or not transaction.isdigit() or len(transaction) > 15 or word not in _WORDS:
@@ -53,9 +58,10 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
     if known:
         pairs = np.array(known, dtype=np.int64)
         labels[rows_of(pairs[:, 0], CLASSES)] = pairs[:, 1]
-    step, features = table[:, 1], feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32)))
+    step = table[:, 1]
+    features = feature_matrix(sp.csr_array(table[:, 2:].astype(np.float32)))
     train, test = (np.flatnonzero((labels >= 0) & side) for side in (step <= _LAST_TO_TRAIN, step > _LAST_TO_TRAIN))
-    split = arrays.split_from_ids(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
+    split = splits.split_from_ids(train, np.zeros(0, np.int64), test) if train.size and test.size else ()
     return published.graph(data, raw, (ends[:, 0], ends[:, 1]), features, labels, masks=split, features_from_edges=True)
 
 

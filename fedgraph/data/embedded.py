@@ -14,9 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data import base
-from fedgraph.data.base import arrays
+from fedgraph.data.base import npz
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Counts, feature_matrix, undirected
+from fedgraph.data.base.published import Counts
+from fedgraph.data.base.structure import feature_matrix, undirected
 from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, Provenance, plain_graph
 
@@ -24,14 +25,24 @@ DATASETS = {"library": Counts(300, 720, 240, 4)}
 
 
 def load(dataset: str, request: base.Request) -> Graph:
-    """``library``: 300 nodes, 720 edges, 240 binary features, 4 classes; always available."""
+    """``library``: 300 nodes, 720 edges, 240 binary features, 4 classes; always available.
+
+    Raises:
+        ScenarioError: it takes neither parameters nor a path.
+    """
     if request.parameters or request.path is not None:
         raise ScenarioError(f"data set 'embedded/{dataset}' takes neither parameters nor a path; use own/npz for a file")
     raw = RawFiles(Path(str(resources.files("fedgraph.data"))))
-    adjacency, attributes, labels = arrays.read_npz(raw.read(f"{dataset}.npz"), f"{dataset}.npz")
+    adjacency, attributes, labels = npz.read_npz(raw.read(f"{dataset}.npz"), f"{dataset}.npz")
     arcs = sp.coo_array(adjacency)
     detail = "the graph shipped with fedgraph: 300 generated documents on four subjects; for trying things out, not a benchmark"
-    provenance, counts = Provenance("embedded", detail, dict(raw.checksums)), DATASETS[dataset]
-    clean = undirected(arcs.row, arcs.col, arcs.shape[0]).adjacency
-    rows, known = feature_matrix(attributes), labels.astype(np.int64)
-    return counts.check(plain_graph(f"embedded/{dataset}", clean, rows, known, counts.classes, provenance))
+    counts = DATASETS[dataset]
+    graph = plain_graph(
+        f"embedded/{dataset}",
+        undirected(arcs.row, arcs.col, arcs.shape[0]).adjacency,
+        feature_matrix(attributes),
+        labels.astype(np.int64),
+        counts.classes,
+        Provenance("embedded", detail, dict(raw.checksums)),
+    )
+    return counts.check(graph)

@@ -34,7 +34,7 @@ from pydantic import Field
 
 from fedgraph import plugins
 from fedgraph.data import base
-from fedgraph.data.base import files, published, structure
+from fedgraph.data.base import files, owner_parts, published
 from fedgraph.data.base.block_model import BlockModel, stand_in
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import undirected
@@ -70,13 +70,22 @@ class FederationParams(CampusParams):
     )
 
 
-DATASETS: dict[str, type[Settings]] = {**{name.casefold(): CampusParams for name in CAMPUSES}, "federation": FederationParams}
+DATASETS: dict[str, type[CampusParams]] = {
+    **{name.casefold(): CampusParams for name in CAMPUSES},
+    "federation": FederationParams,
+}
 _SPELT = {name.casefold(): name for name in CAMPUSES}
 
 
 @dataclass(frozen=True, eq=False)
 class Campus:
-    """One file, checked. adjacency: CSR [n, n], symmetric, ones. info: int64 [n, 7], 0 where missing."""
+    """One file, checked.
+
+    Attributes:
+        name: of the campus.
+        adjacency: CSR [n, n], symmetric, ones, empty diagonal.
+        info: int64 [n, 7], the columns of ``COLUMNS``, 0 where missing.
+    """
 
     name: str
     adjacency: sp.csr_array
@@ -84,10 +93,17 @@ class Campus:
 
 
 def load(dataset: str, request: base.Request) -> Graph:
-    """``<campus>`` (any of ``CAMPUSES``) or ``federation``; see :func:`fedgraph.data.load`."""
+    """A campus, or the federation of all; see :func:`fedgraph.data.load`.
+
+    Args:
+        dataset: a name of ``CAMPUSES`` in lower case, or ``federation``.
+        request: its parameters are those of ``CampusParams`` or ``FederationParams``.
+
+    Raises:
+        ScenarioError: a parameter is wrong, or there is a path.
+        DataError: a file is missing or damaged, or no node is left.
+    """
     params = base.validated(DATASETS[dataset], request.parameters, f"facebook100/{dataset}")
-    if not isinstance(params, CampusParams):  # for the type checker: both kinds of parameters are
-        raise ScenarioError(f"data set 'facebook100/{dataset}' has no parameters of its own")
     if request.path is not None:
         raise ScenarioError(
             f"data set 'facebook100/{dataset}' takes no path; name a data root that holds {FOLDER}/<campus>.mat"
@@ -100,7 +116,7 @@ def load(dataset: str, request: base.Request) -> Graph:
     def prepared(_: published.Published, raw: RawFiles) -> Graph:
         shared = federation is None or federation.codes == "shared"
         parts = [_prepared(read(raw, name), params, shared) for name in names]
-        graph = structure.join_owners(key, parts, raw.provenance(_detail(params, title)))
+        graph = owner_parts.join_owners(key, parts, raw.provenance(_detail(params, title)))
         return graph if federation else replace(graph, owner=None, owner_names=())
 
     without = replace(request, parameters={})
@@ -109,7 +125,15 @@ def load(dataset: str, request: base.Request) -> Graph:
 
 
 def read(raw: RawFiles, name: str) -> Campus:
-    """The campus of ``<name>.mat``. Raises ``DataError`` naming the file, what was found and what is allowed."""
+    """One campus.
+
+    Args:
+        raw: the folder.
+        name: of the campus, as its file is called.
+
+    Raises:
+        DataError: the file is no MATLAB 5 file, or holds something else; the line says what was found and what is allowed.
+    """
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
@@ -155,7 +179,7 @@ def _simple(given: sp.csr_array) -> sp.csr_array:
     return undirected(arcs.coords[0], arcs.coords[1], given.shape[0]).adjacency
 
 
-def _prepared(campus: Campus, params: CampusParams, shared: bool) -> structure.Part:
+def _prepared(campus: Campus, params: CampusParams, shared: bool) -> owner_parts.Part:
     """One campus as the federation sees it: kept nodes, labels as values, features as named columns."""
     target = COLUMNS.index(params.target)
     values = campus.info[:, target].copy()
@@ -186,7 +210,9 @@ def _prepared(campus: Campus, params: CampusParams, shared: bool) -> structure.P
     owned = f"{campus.name}:" if params.target in _CODED_BY_CAMPUS and not shared else ""
     kinds, place = np.unique(values[keep], return_inverse=True)
     labels = np.array([f"{owned}{kind}" if kind > 0 else "" for kind in kinds])[place]
-    return structure.Part(campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes)
+    return owner_parts.Part(
+        campus.name, adjacency, np.concatenate(rows), np.concatenate(columns), tuple(names), labels, classes
+    )
 
 
 def _detail(params: CampusParams, what: str) -> str:
@@ -229,7 +255,7 @@ def _stand_in(dataset: str, params: CampusParams, seed: int) -> Graph:
         return _generated(_SPELT[dataset], seed)
     names = _named(params.campuses) if isinstance(params, FederationParams) else ()
     parts = [_generated(name, seed) for name in names or ("Simmons81", "MIT8", "Cornell5")]
-    return structure.union_of_graphs("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
+    return owner_parts.union_of_graphs("facebook100/federation", parts, [p.name.split("/")[1] for p in parts])
 
 
 def _generated(name: str, seed: int) -> Graph:

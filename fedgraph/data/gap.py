@@ -10,15 +10,22 @@ GAP draws its own at random.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fedgraph.data import base, graphsage, ogbn
-from fedgraph.data.base import arrays
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
 
 @dataclass(frozen=True)
 class Cut:
-    """least: nodes that a class must have. nodes, classes: what the paper counts after it."""
+    """How GAP's code cuts a graph.
+
+    Attributes:
+        least: nodes that a class must have.
+        nodes: what the paper counts after it.
+        classes: what the paper counts after it.
+    """
 
     least: int
     nodes: int
@@ -39,15 +46,40 @@ DATASETS = {
 
 
 def load(dataset: str, request: base.Request) -> Graph:
-    """``reddit`` or ``amazon``; see :func:`fedgraph.data.load`. A stand-in is cut to the paper's number of classes."""
+    """``reddit`` or ``amazon``; see :func:`fedgraph.data.load`. A stand-in is cut to the paper's number of classes.
+
+    Raises:
+        DataError: as the source's reader raises it; or what is left is not what the paper counts.
+    """
     source, read = _SOURCES[dataset]
     whole, cut = read(source, request), _CUTS[dataset]
     if whole.provenance.source == "synthetic":
         return replace(whole.induced((whole.labels < cut.classes).nonzero()[0]), name=f"gap/{dataset}", num_classes=cut.classes)
-    found = replace(arrays.subgraph_of_classes(whole, cut.least), name=f"gap/{dataset}")
+    found = replace(_subgraph_of_classes(whole, cut.least), name=f"gap/{dataset}")
     if found.num_classes != cut.classes or abs(found.num_nodes - cut.nodes) > LOST * cut.nodes:
         raise DataError(
             f"gap/{dataset} is not GAP's: found {found.num_nodes} nodes in {found.num_classes} classes, expected about "
             f"{cut.nodes} in {cut.classes}"
         )
     return found
+
+
+def _subgraph_of_classes(graph: Graph, least: int) -> Graph:
+    """The subgraph on the larger classes, numbered again in their order; nodes left without an edge are dropped.
+
+    Args:
+        graph: with labels; nodes without one are dropped.
+        least: nodes that a class must have.
+
+    Raises:
+        DataError: no class is that large.
+    """
+    sizes = np.bincount(graph.labels[graph.labels >= 0], minlength=graph.num_classes)
+    kept = np.flatnonzero(sizes >= least)
+    if not kept.size:
+        raise DataError(f"{graph.name}: no class has {least} nodes; the largest has {sizes.max(initial=0)}")
+    number = np.full(graph.num_classes + 1, -1)
+    number[kept] = np.arange(kept.size)
+    small = graph.induced(np.flatnonzero(number[graph.labels] >= 0))
+    small = small.induced(np.flatnonzero(small.degrees > 0))
+    return replace(small, labels=number[small.labels], num_classes=int(kept.size))

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import arrays, published, splits, tables
 from fedgraph.data.base.files import Faults, RawFiles
-from fedgraph.data.base.structure import Counts, feature_matrix
+from fedgraph.data.base.published import Counts
+from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks
 
@@ -21,7 +22,13 @@ DATASETS = published.records("geom_gcn")
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph of the two text tables; node i is the one that the files call i."""
+    """The graph of the two text tables, with the ten published splits where they lie beside them.
+
+    Node i is the one that the files call i.
+
+    Raises:
+        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
+    """
     dataset, counts = data.key.partition("/")[2], data.counts
     nodes, words, labels = _table(raw, counts, listed=dataset == "actor")
     if not np.array_equal(np.sort(nodes), np.arange(nodes.size)):
@@ -32,7 +39,8 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
     else:
         features = sp.csr_array(np.stack(words).astype(np.float32)[np.argsort(nodes)])
     given = arrays.numbers(raw, _EDGES, 2, skip=1, blanks=True)
-    arcs, split = arrays.whole(given, nodes.size, raw, _EDGES, skip=1), _splits(dataset, raw, nodes.size)
+    arcs = arrays.whole(given, nodes.size, raw, _EDGES, skip=1)
+    split = _splits(dataset, raw, nodes.size)
     binary = feature_matrix(features, binarise=True)
     return published.graph(
         data, raw, (arcs[:, 0], arcs[:, 1]), binary, labels[np.argsort(nodes)], masks=split, features_from_edges=False
@@ -49,9 +57,18 @@ def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[Masks, ...]:
 
 
 def _table(raw: RawFiles, counts: Counts, listed: bool) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """Node ids [n], numbers of the feature column per node, labels [n]; ``DataError`` naming the lines otherwise.
+    """The table of nodes.
 
-    listed: the numbers are those of the words that occur; otherwise 0 or 1 for every word.
+    Args:
+        raw: the folder.
+        counts: of the published data set.
+        listed: whether a line names the words that occur; otherwise it has 0 or 1 for every word.
+
+    Returns:
+        Node ids [n], int64; the numbers of the feature column of each node; labels [n], int64.
+
+    Raises:
+        DataError: it names the lines.
     """
     file, faults = str(raw.folder / _TABLE), Faults()
     nodes, words, labels = [], [], []

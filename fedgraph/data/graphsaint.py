@@ -7,7 +7,7 @@ Zeng et al., "GraphSAINT: Graph Sampling Based Inductive Learning Method", ICLR 
 
 import numpy as np
 
-from fedgraph.data.base import arrays, published
+from fedgraph.data.base import arrays, npz, published, splits
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
@@ -19,9 +19,13 @@ DATASETS = published.records("graphsaint")
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph. Raises ``DataError`` naming file, what was found and what is allowed."""
-    sources, targets, n = arrays.sparse_matrix_ends(raw, EDGES)
-    rows, classes = arrays.npy_array(raw, ROWS), data.counts.classes
+    """The graph of the four files, with the published split.
+
+    Raises:
+        DataError: it names file, what was found and what is allowed; or counts are not the published ones.
+    """
+    sources, targets, n = npz.sparse_matrix_ends(raw, EDGES)
+    rows, classes = npz.npy_array(raw, ROWS), data.counts.classes
     if rows.ndim != 2 or rows.shape[0] != n:
         raise DataError(f"{raw.folder / ROWS}: shape {rows.shape}; allowed: [{n}, columns]")
     labels = np.full(n, -1, dtype=np.int64)
@@ -36,7 +40,7 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
         raise DataError(
             f"{raw.folder / CLASSES}: node {int(np.argmin(labels))} has no class; allowed: one for each of {n} nodes"
         )
-    split = arrays.split_from_ids(*(_role(raw, key, n) for key in ("tr", "va", "te")))
+    split = splits.split_from_ids(*(_role(raw, key, n) for key in ("tr", "va", "te")))
     return published.graph(data, raw, (sources, targets), feature_matrix(rows), labels, masks=split, features_from_edges=False)
 
 

@@ -9,7 +9,7 @@ for a confirmation; put them below a data root.
 
 import numpy as np
 
-from fedgraph.data.base import arrays, published
+from fedgraph.data.base import arrays, published, splits
 from fedgraph.data.base.files import RawFiles
 from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError
@@ -19,7 +19,11 @@ DATASETS = published.records("ogbn")
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph in a folder with ``raw`` and ``split``. Raises ``DataError`` naming file, line, found and allowed."""
+    """The graph in a folder with ``raw`` and ``split``.
+
+    Raises:
+        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
+    """
     edges, rows, labels, *split = data.files
     features = arrays.numbers(raw, rows)
     n = features.shape[0]
@@ -28,7 +32,7 @@ def read(data: published.Published, raw: RawFiles) -> Graph:
         raise DataError(f"{raw.folder / labels}: {given.shape[0]} labels for {n} nodes; allowed: one a node")
     known = arrays.whole(given[:, 0], data.counts.classes, raw, labels)
     arcs = arrays.whole(arrays.numbers(raw, edges, 2), n, raw, edges)
-    masks = arrays.split_from_ids(*(arrays.whole(arrays.numbers(raw, name, 1)[:, 0], n, raw, name) for name in split))
+    masks = splits.split_from_ids(*(arrays.whole(arrays.numbers(raw, name, 1)[:, 0], n, raw, name) for name in split))
     rows_of_nodes = feature_matrix(features.astype(np.float32))
     return published.graph(data, raw, (arcs[:, 0], arcs[:, 1]), rows_of_nodes, known, masks=masks, features_from_edges=False)
 

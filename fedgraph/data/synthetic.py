@@ -1,14 +1,14 @@
 """Graphs by parameters, for trying out what a method does on a graph whose nature one chooses.
 
-``synthetic/block_model`` is one attributed graph of the degree-corrected contextual block model, ``synthetic/reddit_sized`` the
-same with the defaults of a graph of 46 million directed edges; ``synthetic/accounts`` is a graph with kinds of nodes and edges,
-whose owners have several accounts at several banks (``base.accounts``); ``synthetic/molecules`` is a
-collection of small graphs of two classes. Parameters stand in the scenario and are validated here.
+- ``synthetic/block_model``: one attributed graph of the degree-corrected contextual block model (``base.block_model``).
+- ``synthetic/reddit_sized``: the same with the defaults of a graph of 46 million directed edges.
+- ``synthetic/accounts``: a graph with kinds of nodes and edges, whose owners have several accounts at several banks.
+- ``synthetic/molecules``: a collection of small graphs of two classes.
 
-A generated graph with kinds of nodes and edges, whose people own several accounts at several banks.
+Parameters stand in the scenario and are validated here.
 
-Private people, shops and firms own accounts: a person one to three, a shop or firm one, each at a bank drawn at random.
-Records are of three kinds: *card* payments go to shops of the payer's region that sell what the payer's segment buys,
+**Accounts.** Private people, shops and firms own accounts: a person one to three, a shop or firm one, each at a bank drawn at
+random. Records are of three kinds: *card* payments go to shops of the payer's region that sell what the payer's segment buys,
 *salaries* come from a firm of the region, *transfers* join private accounts of one region, or of one person. A record has two
 owners, who pays and who is paid. What is known of an account: region (one in ten is written down wrong), age band, a few words
 that follow the segment weakly, and its kind where kinds are columns. The label is the segment of private people; shops and
@@ -17,7 +17,7 @@ firms have none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -39,19 +39,17 @@ _WRONG = 0.1  # of the regions
 TYPICAL = 0.7  # of card payments go to shops that sell what the payer's segment buys
 
 
-@dataclass(frozen=True)
-class Accounts:
-    """people: private ones; shops and firms are a fifth and a fifteenth of them. records: of each kind, for each person."""
+def _generate_accounts(model: AccountsParams, name: str, seed: int) -> Graph:
+    """The accounts, as the module says.
 
-    people: int
-    banks: int
-    records: int
-    edges: tuple[str, ...]
-    kinds_as_columns: bool
+    Args:
+        model: how many of what; shops and firms are a fifth and a fifteenth of the people (at least 24 and 6).
+        name: of the graph.
+        seed: of its random stream.
 
-
-def _generate_accounts(model: Accounts, name: str, seed: int) -> Graph:
-    """The graph; ``owner`` is the bank of each account, ``edge_owners`` name who pays and who is paid."""
+    Returns:
+        A graph whose ``owner`` is the bank of each account; ``edge_owners`` name who pays and who is paid.
+    """
     rng = seeds.generator(seed, "accounts", model.people)
     shops, firms = max(_SEGMENTS * _REGIONS, model.people // 5), max(_REGIONS, model.people // 15)
     several = np.concatenate([1 + rng.binomial(2, 0.4, size=model.people), np.ones(shops + firms, dtype=int)])
@@ -74,7 +72,7 @@ def _generate_accounts(model: Accounts, name: str, seed: int) -> Graph:
     words = rng.random((person.size, WORDS)) < np.where(
         np.arange(WORDS)[None, :] % _SEGMENTS == segment[person][:, None], 0.2, 0.1
     )
-    columns += [words.astype(np.float32)] + ([_one_hot(kind)] if model.kinds_as_columns else [])
+    columns += [words.astype(np.float32)] + ([_one_hot(kind)] if model.kinds == "columns" else [])
     labels = np.where(kind == 0, segment[person], -1)
     said = (
         f"SYNTHETIC: {person.size} generated accounts of {several.size} owners at {model.banks} banks, {', '.join(model.edges)}"
@@ -198,14 +196,22 @@ DATASETS: dict[str, type[BlockModelParams] | type[AccountsParams] | type[Molecul
 
 
 def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
-    """``block_model``, ``reddit_sized``, ``accounts`` → Graph, ``molecules`` → GraphCollection, drawn with ``request.seed``."""
+    """A generated graph, or collection of graphs, drawn with ``request.seed``.
+
+    Args:
+        dataset: ``block_model``, ``reddit_sized`` and ``accounts`` are graphs, ``molecules`` is a collection.
+        request: its parameters are those of the model in ``DATASETS``.
+
+    Raises:
+        ScenarioError: a parameter is wrong, or there is a path.
+        DataError: so many edges cannot be placed.
+    """
     key = f"synthetic/{dataset}"
     if request.path is not None:
         raise ScenarioError(f"data set {key!r} takes no path; use own/npz or own/csv for a file")
     params = base.validated(DATASETS[dataset], request.parameters, key)
     if isinstance(params, AccountsParams):
-        drawn = Accounts(params.people, params.banks, params.records, tuple(params.edges), params.kinds == "columns")
-        return _generate_accounts(drawn, key, request.seed)
+        return _generate_accounts(params, key, request.seed)
     if isinstance(params, MoleculesParams):
         detail = f"SYNTHETIC: {params.graphs} generated molecule-like graphs (seed {request.seed})"
         sizes = (params.graphs - params.graphs // 2, params.graphs // 2)

@@ -30,7 +30,15 @@ from fedgraph.types import GraphCollection, Provenance, plain_graph
 
 @dataclass(frozen=True)
 class Counts:
-    """Published counts; nodes and edges over all graphs together, class_sizes in graphs."""
+    """Published counts of a collection.
+
+    Attributes:
+        graphs: how many there are.
+        nodes: over all graphs together.
+        edges: over all graphs together, undirected.
+        features: columns of a node.
+        class_sizes: graphs of each class.
+    """
 
     graphs: int
     nodes: int
@@ -62,7 +70,11 @@ def stand_in(data: published.Published, seed: int) -> GraphCollection:
 
 
 def read(data: published.Published, raw: RawFiles) -> GraphCollection:
-    """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels."""
+    """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels.
+
+    Raises:
+        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
+    """
     dataset = data.key.partition("/")[2]
     prefix = dataset.upper()
     owner = graph_indicator(raw, f"{prefix}_graph_indicator.txt")
@@ -95,7 +107,18 @@ load = published.loader(DATASETS, read, stand_in)
 
 
 def degree_features(collection: GraphCollection, max_degree: int) -> GraphCollection:
-    """The collection with one-hot degrees as features, CSR [n, max_degree + 1]; larger degrees share the last column."""
+    """A collection with degrees as features, in the place of those that it has.
+
+    Args:
+        collection: any.
+        max_degree: 0 or more; larger degrees share the last column.
+
+    Returns:
+        Graphs with one-hot features, CSR float32 [n, max_degree + 1].
+
+    Raises:
+        DataError: ``max_degree`` is negative.
+    """
     if max_degree < 0:
         raise DataError(f"max_degree is {max_degree}; allowed: 0 or more")
     graphs = []
@@ -108,7 +131,19 @@ def degree_features(collection: GraphCollection, max_degree: int) -> GraphCollec
 
 
 def read_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
-    """int64 [m, 2], counted from 0. owner: of :func:`graph_indicator`."""
+    """The arcs of ``NAME_A.txt``.
+
+    Args:
+        raw: the folder.
+        file: its name.
+        owner: of :func:`graph_indicator`.
+
+    Returns:
+        int64 [m, 2], nodes counted from 0.
+
+    Raises:
+        DataError: lines name no node, or nodes of two graphs.
+    """
     given = arrays.numbers(raw, file, 2, blanks=True)
     found = arrays.whole(given, owner.size + 1, raw, file, least=1, what="nodes of the graph indicator")
     ends = found - 1
@@ -122,7 +157,14 @@ def read_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
 
 
 def graph_indicator(raw: RawFiles, file: str) -> np.ndarray:
-    """int64 [nodes]: each node's graph, counted from 0, never falling and without a gap."""
+    """The graph of each node, from ``NAME_graph_indicator.txt``.
+
+    Returns:
+        int64 [nodes], counted from 0, never falling and without a gap.
+
+    Raises:
+        DataError: the file is empty, or a line breaks that order.
+    """
     found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=1)
     if not found.size:
         raise DataError(f"{raw.folder / file}: empty; allowed: one line per node")
@@ -136,20 +178,53 @@ def graph_indicator(raw: RawFiles, file: str) -> np.ndarray:
 
 
 def graph_classes(raw: RawFiles, file: str, num_graphs: int) -> np.ndarray:
-    """int64 [graphs]: each graph's class, as written."""
+    """The class of each graph, as written.
+
+    Returns:
+        int64 [num_graphs].
+
+    Raises:
+        DataError: lines are no whole numbers, or not as many as graphs.
+    """
     found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=None)
     return _as_many(raw, file, found, num_graphs, "graphs")
 
 
 def node_kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int | None) -> np.ndarray:
-    """int64 [nodes] in 0 … num_kinds − 1; any whole numbers where nobody knows how many kinds there are."""
+    """The kind of each node.
+
+    Args:
+        raw: the folder.
+        file: ``NAME_node_labels.txt``.
+        num_nodes: how many lines there must be.
+        num_kinds: kinds are 0 … num_kinds − 1; None: any whole numbers.
+
+    Returns:
+        int64 [num_nodes].
+
+    Raises:
+        DataError: lines are out of range, or not as many as nodes.
+    """
     given = arrays.numbers(raw, file, 1, blanks=True)[:, 0]
     found = arrays.whole(given, num_kinds, raw, file, least=None if num_kinds is None else 0, what="kinds of nodes")
     return _as_many(raw, file, found, num_nodes, "nodes")
 
 
 def node_attributes(raw: RawFiles, file: str, num_nodes: int, width: int | None) -> np.ndarray:
-    """float64 [nodes, width], finite. width: None: as in the first line."""
+    """The numbers of each node.
+
+    Args:
+        raw: the folder.
+        file: ``NAME_node_attributes.txt``.
+        num_nodes: how many lines there must be.
+        width: numbers in each line; None: as in the first.
+
+    Returns:
+        float64 [num_nodes, width], finite.
+
+    Raises:
+        DataError: lines are malformed, or not as many as nodes.
+    """
     return _as_many(raw, file, arrays.numbers(raw, file, width, blanks=True), num_nodes, "nodes")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data import base
-from fedgraph.data.base import arrays, published, structure, tables
+from fedgraph.data.base import arrays, owner_parts, published, tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.base.structure import feature_matrix
 from fedgraph.errors import DataError, ScenarioError
@@ -28,15 +28,18 @@ DATASETS = _LANGUAGES | {"federation": base.Published("twitch/federation", "Twit
 
 
 def load(dataset: str, request: base.Request) -> Graph:
-    """``de``, ``engb``, ``es``, ``fr``, ``ptbr``, ``ru``, ``tw`` or ``federation``; see :func:`fedgraph.data.load`."""
+    """A language (``de``, ``engb``, ``es``, ``fr``, ``ptbr``, ``ru``, ``tw``) or ``federation``; see
+    :func:`fedgraph.data.load`.
+    """
     return _federation(request) if dataset == "federation" else _language(dataset, request)
 
 
 def _federation(request: base.Request) -> Graph:
     if request.parameters or request.path is not None:
         raise ScenarioError("data set 'twitch/federation' takes neither parameters nor a path")
-    graphs, owners = [_language(name, request) for name in _LANGUAGES], [name.upper() for name in _LANGUAGES]
-    graph = structure.union_of_graphs("twitch/federation", graphs, owners)
+    graphs = [_language(name, request) for name in _LANGUAGES]
+    owners = [name.upper() for name in _LANGUAGES]
+    graph = owner_parts.union_of_graphs("twitch/federation", graphs, owners)
     sources = {g.provenance.source for g in graphs}
     checksums = {k: v for g in graphs for k, v in g.provenance.checksums.items()}
     if sources != {"real"}:
@@ -46,7 +49,11 @@ def _federation(request: base.Request) -> Graph:
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph of one language. Raises ``DataError`` naming file, line or node, what was found and what is allowed."""
+    """The graph of one language.
+
+    Raises:
+        DataError: it names file, line or node, what was found and what is allowed; or counts are not the published ones.
+    """
     edges, words, target = data.files
     features = _features(raw, words)
     # int64 [n]: 1 where mature. A node may stand twice with the same label (the published FR file has two such).

@@ -39,7 +39,14 @@ _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
 def to_bytes(value: object) -> bytes:
-    """The file of ``value``, a tree of frozen records (``trees``)."""
+    """The file of a tree of frozen records (``Writer``).
+
+    Args:
+        value: a model, or anything that it may hold.
+
+    Raises:
+        TypeError: something in it is nothing that a model may hold.
+    """
     writer = Writer()
     text = json.dumps(writer.tree(value), ensure_ascii=False, separators=(",", ":"))
     header: dict[str, object] = {}
@@ -58,7 +65,14 @@ def to_bytes(value: object) -> bytes:
 
 
 def read(path: Path) -> object:
-    """Inverse of ``to_bytes``. ``DataError`` in one line for any other file."""
+    """Inverse of ``to_bytes``.
+
+    Args:
+        path: the file.
+
+    Raises:
+        DataError: one line that says why the file is none.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -71,18 +85,28 @@ def read(path: Path) -> object:
 
 
 def from_bytes(content: bytes) -> object:
-    """Inverse of ``to_bytes``. Raises for anything else."""
+    """Inverse of ``to_bytes``.
+
+    Args:
+        content: the file's bytes.
+
+    Raises:
+        Exception: of any kind, for other bytes; ``DataError`` where the fault was foreseen. ``read`` makes one error of them.
+    """
     size = int.from_bytes(content[:8], "little")
     if not 2 <= size <= min(_MOST_HEADER, len(content) - 8):
         raise DataError("its header is not there")
-    header, data = json.loads(content[8 : 8 + size]), memoryview(content)[8 + size :]
+    header = json.loads(content[8 : 8 + size])
+    data = memoryview(content)[8 + size :]
     metadata = header.pop("__metadata__")
     if metadata["format"] != str(FORMAT):
         raise DataError(f"format {str(metadata['format'])[:10]!r}; allowed: {FORMAT}")
     arrays, at = [], 0
     for number in range(len(header)):
         said = header[str(number)]
-        dtype, shape, (first, last) = np.dtype(_DTYPES[said["dtype"]]), said["shape"], said["data_offsets"]
+        dtype = np.dtype(_DTYPES[said["dtype"]])
+        shape = said["shape"]
+        first, last = said["data_offsets"]
         whole = all(isinstance(n, int) and n >= 0 for n in shape)
         if first != at or not whole or last - first != math.prod(shape) * dtype.itemsize or last > len(data):
             raise DataError(f"array {number} is not where it was")
@@ -95,6 +119,7 @@ def from_bytes(content: bytes) -> object:
 
 
 def _digest(text: str, header: dict[str, object], parts: list[bytes]) -> str:
+    """SHA-256 of everything that the file holds but the digest."""
     found = hashlib.sha256(json.dumps([text, header], sort_keys=True).encode())
     for part in parts:
         found.update(part)
@@ -109,13 +134,21 @@ DEEPEST = 60  # records inside records
 
 @dataclass
 class Writer:
-    """Turns values into trees; ``arrays`` are those that the trees name by their places."""
+    """Turns values into trees.
+
+    Attributes:
+        arrays: those that the trees name by their places; one that is met twice stands there once.
+    """
 
     arrays: list[np.ndarray] = field(default_factory=list)
     _known: dict[int, int] = field(default_factory=dict)
 
     def tree(self, value: object) -> Tree:
-        """``value`` as JSON can hold it. ``TypeError`` for what no model may hold."""
+        """A value as JSON can hold it.
+
+        Raises:
+            TypeError: a model may not hold such a value.
+        """
         if isinstance(value, Enum):  # before texts: many of ours are both
             return {"enum": _called(type(value)), "name": value.name}
         if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
@@ -188,11 +221,16 @@ def _value_of(tree: Tree, arrays: list[np.ndarray], depth: int = 0) -> object:
 
 
 def _called(kind: type) -> str:
+    """How a file names a class: ``module:name``."""
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _class(name: Tree) -> type:
-    """The class of ours that a file names."""
+    """The class of ours that a file names.
+
+    Raises:
+        DataError: it lies in none of the rooms, or this version does not have it.
+    """
     module, _, qualified = str(name).partition(":")
     if not module.startswith(_ROOMS) or "__main__" in module:
         raise DataError(f"found a record {str(name)[:80]!r}; allowed: records of fedgraph's own")
@@ -206,6 +244,11 @@ def _class(name: Tree) -> type:
 
 
 def _record(kind: type, given: Mapping[str, object]) -> object:
+    """A dataclass built from fields that were checked against its types.
+
+    Raises:
+        DataError: fields are missing, too many, or of another type.
+    """
     names = {f.name for f in dataclasses.fields(kind) if f.init}
     if set(given) != names:
         raise DataError(f"{kind.__name__} has the fields {sorted(given)}; allowed: {sorted(names)}")
@@ -257,7 +300,14 @@ def _array(place: Tree, arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def _matrix(parts: list[np.ndarray], shape: list[int]) -> sp.csr_array:
-    """Compiled code follows the indices of a sparse matrix without looking: they are checked here."""
+    """A CSR matrix from data, indices and indptr.
+
+    Compiled code follows the indices of a sparse matrix without looking: they are checked here.
+
+    Raises:
+        DataError: the parts have other shapes or types.
+        ValueError: indices lead outside of the shape.
+    """
     if (
         len(parts) != 3
         or len(shape) != 2

@@ -38,10 +38,16 @@ from fedgraph.worlds import protocols
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a fit may say beside the row. epsilon, delta: in the place of the row's. budget: the file that is charged.
+    """What a fit may say beside the row.
 
-    public: a graph whose people are public. nothing_protected: whether ε = ∞ is accepted. columns: how own tables are read.
-    select: settings that are chosen privately, within the row's ε.
+    Attributes:
+        epsilon: in the place of the row's; above 0.
+        delta: in the place of the row's.
+        budget: the file that is charged.
+        public: a graph whose people are public: a folder, a file, the name of a data set, or a graph in memory.
+        nothing_protected: whether ε = ∞ is accepted.
+        columns: how own tables are read.
+        select: settings that are chosen privately, within the row's ε.
     """
 
     epsilon: float | None = None
@@ -90,7 +96,8 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
     ids = tuple(dict.fromkeys((*trained, *ready.graph.ids)))
     plan, state = without_rows(fitted.plan, fitted.outcome.state)
     named = bool(ready.graph.names.ids) or _answer_reads(plan) in (Reads.NOTHING, Reads.OWN_EDGES)
-    (account,), made_with = ledger.accounts, own_versions()
+    (account,) = ledger.accounts
+    made_with = own_versions()
     return Model(
         row=ready.name,
         method=ready.row.method,
@@ -111,7 +118,18 @@ def fit(folder: Path, row: RowKey, people: object, wanted: Wanted, others: Seque
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A row before it is trained. graph, public: its people, and others whose rows are public. cell: with its settings."""
+    """A row with everything that its training needs.
+
+    Attributes:
+        row: names it.
+        name: what the model is called.
+        models: how its task makes models.
+        reading: how own tables are read.
+        graph: who trains.
+        public: people whose rows are public; None: nobody.
+        params: the task's settings, without what only a run measures.
+        cell: the row's one cell.
+    """
 
     row: RowKey
     name: str
@@ -124,7 +142,18 @@ class Prepared:
 
 
 def prepared(folder: Path, row: RowKey, people: object, wanted: Wanted) -> Prepared:
-    """Reads the run's scenario and the data; the arguments are those of ``fit``."""
+    """Read the run's scenario and the data.
+
+    Args:
+        folder: of a finished run.
+        row: names its row.
+        people: as for ``fit``.
+        wanted: what differs from the row.
+
+    Raises:
+        ScenarioError: the row cannot be fitted.
+        DataError: the data cannot be read.
+    """
     task, settings = _asked(folder, row)
     models = tasks.task(task.kind).TASK.models
     if models is None:
@@ -140,14 +169,27 @@ def prepared(folder: Path, row: RowKey, people: object, wanted: Wanted) -> Prepa
 
 
 def context_of(ready: Prepared, setting: protocols.Setting, engine: Runtime) -> Context:
-    """What one training uses: ``setting``, and noise of its own from the operating system."""
+    """What one training uses.
+
+    Args:
+        ready: the row.
+        setting: who is held, and what is public.
+        engine: where it runs.
+
+    Returns:
+        A context whose noise comes from the operating system, and is never drawn again.
+    """
     context = Context(ready.row.task, ready.row.dataset, ready.graph, seeds.root("secret"), 1, engine)
     ready.models.give_setting(ready.params, ready.cell, context, setting)
     return context
 
 
 def _answer_reads(made: Plan) -> Reads:
-    """What an answer reads. ``ScenarioError`` where nobody has said it."""
+    """What an answer reads.
+
+    Raises:
+        ScenarioError: nobody has said it, or it reads edges that only their owners may see.
+    """
     offered = kinds.method(made.method).OFFERS.reads
     reads = None if offered is None else offered(made)
     if reads is None:
@@ -169,7 +211,11 @@ def _training_statement(epsilon: float, account: Account) -> tuple[str, ...]:
 
 
 def _asked(folder: Path, row: RowKey) -> tuple[TaskSettings, DatasetSettings]:
-    """The row's task and data set, as the run's scenario says."""
+    """The row's task and data set, as the run's scenario says.
+
+    Raises:
+        ScenarioError: the scenario has no such task or data set.
+    """
     ready = scenarios.load(folder / "scenario.yaml")
     task = next((t for t in ready.tasks if t.label == row.task), None)
     settings = next((d for d in ready.scenario.datasets if (d.label or d.name) == row.dataset), None)
@@ -179,6 +225,11 @@ def _asked(folder: Path, row: RowKey) -> tuple[TaskSettings, DatasetSettings]:
 
 
 def _own(settings: DatasetSettings) -> Graph:
+    """The run's own data, read again.
+
+    Raises:
+        ScenarioError: they were a graph in memory.
+    """
     if settings.name == "own/object":
         raise ScenarioError("the run's graph was in memory, and no file holds it; say --graph GRAPH, or fit(data)")
     from fedgraph import data
@@ -189,15 +240,21 @@ def _own(settings: DatasetSettings) -> Graph:
 
 
 def _cell(models: Models[Settings], task: TaskSettings, row: RowKey, context: Context, wanted: Wanted) -> tuple[Settings, Cell]:
-    """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
+    """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's.
+
+    Raises:
+        ScenarioError: the scenario has no such row, or it cannot choose settings.
+    """
     assert isinstance(task.params, models.params)
     quiet: dict[str, object] = {k: v for k, v in MEASURED.items() if k in models.params.model_fields}
     if wanted.delta is not None:
         quiet["delta"] = wanted.delta
     elif wanted.budget is not None:
-        delta, written = budget_book.read(wanted.budget).delta, dict(task.params).get("delta")
+        delta = budget_book.read(wanted.budget).delta
+        written = dict(task.params).get("delta")
         quiet["delta"] = min(delta, written) if isinstance(written, float) else delta
-    params, module = task.params.model_copy(update=quiet), tasks.task(task.kind)
+    params = task.params.model_copy(update=quiet)
+    module = tasks.task(task.kind)
     if wanted.select is not None and "select" not in (module.TASK.row_keys or RowKeys).model_fields:
         raise ScenarioError(f"rows of {task.kind} choose no settings (select); write the settings into the row")
     for cell in module.cells(params, context):
@@ -212,7 +269,11 @@ MEASURED = {"attack": None, "map": False, "curve": 0, "owners": False}  # what a
 
 
 def _chosen(params: Settings, cell: Cell, select: Select) -> Settings:
-    """The row's settings with ``select``. ``ScenarioError`` where a choice has no price."""
+    """The row's settings with a private choice.
+
+    Raises:
+        ScenarioError: the choice has no price.
+    """
     assert cell.entry is not None
     methods = [*dict(params)["methods"]]
     methods[cell.entry] = {**methods[cell.entry], "trust": [cell.world.trust.value], "select": select.model_dump()}
@@ -223,7 +284,14 @@ def _chosen(params: Settings, cell: Cell, select: Select) -> Settings:
 
 
 def read_select(path: Path) -> Select:
-    """What a YAML file says of a choice. ``ScenarioError`` in one line where it is none."""
+    """What a YAML file says of a choice: the mapping ``over, among, by, shape``, or one under ``select``.
+
+    Args:
+        path: the file.
+
+    Raises:
+        ScenarioError: one line, where the file says no choice.
+    """
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
         return Select(**given["select"] if isinstance(given, dict) and "select" in given else given)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedgraph.data.own import objects
+from fedgraph.data.own.columns import OwnRules
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.methods.base import Plan, State, kinds
 from fedgraph.models import answers, file
@@ -35,8 +36,12 @@ if TYPE_CHECKING:
 class Model(answers.Trained):
     """One training of one row, and all that its answers need.
 
-    reading: how own tables are read (bounds, texts, empty cells). delta, statement, ledger: what it cost, and toward whom.
-    versions: of what it was made with.
+    Attributes:
+        reading: how own tables are read (bounds, texts, empty cells).
+        delta: δ of its guarantee.
+        statement: what the training protects, one sentence each.
+        ledger: what it cost, and toward whom: JSON lines, the account first.
+        versions: of what it was made with.
     """
 
     reading: Mapping[str, object]
@@ -74,7 +79,13 @@ class Model(answers.Trained):
         return np.asarray(found / found.sum(axis=1, keepdims=True), dtype=np.float64)
 
     def answers(self, graph: Graph, people: str | None = None, nothing_protected: bool = False) -> pandas.DataFrame:
-        """One line per node: its id, the most likely class, and the probability of each; arguments as of ``predict_proba``."""
+        """One line per node: its id, the most likely class, and the probability of each.
+
+        Args:
+            graph: who is asked about.
+            people: as in ``predict_proba``.
+            nothing_protected: as in ``predict_proba``.
+        """
         import pandas
 
         shares = self.predict_proba(graph, people, nothing_protected)
@@ -95,7 +106,14 @@ class Model(answers.Trained):
         return answers.pair_scores(self, [(str(one), str(two)) for one, two in pairs], nothing_protected)
 
     def answer_file(self, path: str, people: str | None = None, nothing_protected: bool = False) -> pandas.DataFrame:
-        """What ``fedgraph predict`` writes: ``answers`` of the graph in ``path``; of links, the table's pairs with scores."""
+        """What ``fedgraph predict`` writes: ``answers`` of the graph in a file, or (of a model of links) a table's pairs with
+        scores.
+
+        Args:
+            path: a folder or file with a graph, or a CSV table of pairs.
+            people: as in ``predict_proba``.
+            nothing_protected: as in ``predict_proba``.
+        """
         if kinds.method(self.method).OFFERS.kind != "linker":
             return self.answers(self.graph_of(path), people, nothing_protected)
         import pandas
@@ -112,7 +130,14 @@ class Model(answers.Trained):
         return file.to_bytes(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the model's file. ``DataError`` where something is there already."""
+        """Write the model's file.
+
+        Args:
+            path: where nothing is yet.
+
+        Raises:
+            DataError: something is there already, or the file cannot be written.
+        """
         try:
             with Path(path).open("xb") as out:
                 out.write(self.to_bytes())
@@ -151,10 +176,16 @@ def load(path: str | Path) -> Model:
 
 
 def read_people(data: object, reading: Mapping[str, object], labelled: bool = True) -> Graph:
-    """A folder, a file, the name of a data set, or a graph in memory. labelled: whether labels are read.
+    """A graph of people.
+
+    Args:
+        data: a folder, a file, the name of a data set, or a graph in memory.
+        reading: how own tables are read.
+        labelled: whether labels are read.
 
     Raises:
         DataError: one line that says what was found and what is allowed.
+        ScenarioError: no data set is called so, or ``reading`` is not allowed.
     """
     from fedgraph import data as library
 
@@ -167,10 +198,15 @@ def read_people(data: object, reading: Mapping[str, object], labelled: bool = Tr
         if not isinstance(found, Graph):
             raise DataError(f"{data}: a collection of graphs; allowed: one graph of people")
         return found
-    rules = {key: value for key, value in reading.items() if key in objects.ObjectRules.model_fields}
+    rules = {key: value for key, value in reading.items() if key in OwnRules.model_fields}
     return objects.graph_of(data, "people", str(reading.get("label") or "") or None, rules, labelled)
 
 
 def without_rows(plan: Plan, state: State) -> tuple[Plan, State]:
-    """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks."""
+    """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks.
+
+    Args:
+        plan: of the training.
+        state: after it.
+    """
     return replace(plan, facts=replace(plan.facts, public=replace(plan.facts.public, graph=None))), replace(state, seen=())

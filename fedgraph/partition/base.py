@@ -17,9 +17,12 @@ P = TypeVar("P", bound=Settings)
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Who holds which graph of a collection. members: per client the positions (int64, sorted) of its graphs.
+    """Who holds which graph of a collection.
 
-    description: one phrase for tables. from_labels: who holds which graph was computed from the labels.
+    Attributes:
+        members: per client the positions of its graphs, int64, sorted.
+        description: one phrase for tables.
+        from_labels: who holds which graph was computed from the labels.
     """
 
     members: tuple[np.ndarray, ...]
@@ -31,8 +34,10 @@ class Shares:
 class PartitionOffers(Generic[P]):
     """What a partition can do: ``PARTITION: PartitionOffers[Params] = PartitionOffers(…)`` at the end of its module.
 
-    split: who holds which node of one graph. deal: who holds which graph of a collection; None: it deals no whole graphs.
-    keeps_owners: the clients are the owners that the data set names, so they keep their names.
+    Attributes:
+        split: who holds which node of one graph.
+        deal: who holds which graph of a collection; None: it deals no whole graphs.
+        keeps_owners: the clients are the owners that the data set names, so they keep their names.
     """
 
     split: Callable[[Graph, P, np.random.Generator], Partition]
@@ -48,13 +53,33 @@ class PartitionModule(Protocol):
 
 
 def chosen_partition(spec: Spec) -> tuple[PartitionOffers[Any], Settings]:
-    """(what the partition named under ``partition`` can do, its settings); ``ScenarioError`` where there is none."""
+    """A partition and its settings.
+
+    Args:
+        spec: what a scenario says: the name under ``partition``, and the settings beside it, which were checked when it was
+            read.
+
+    Returns:
+        What the partition can do, and its settings.
+
+    Raises:
+        ScenarioError: no partition is called so.
+    """
     module = cast(PartitionModule, plugins.load("partition", spec["partition"]))
     return module.PARTITION, module.Params(**{key: value for key, value in spec.items() if key != "partition"})
 
 
 def require_clients(clients: int, available: int, what: str = "nodes") -> None:
-    """``DataError`` when there are more clients than there is to deal out."""
+    """Refuse more clients than there is to deal out.
+
+    Args:
+        clients: how many are asked for.
+        available: how many there can be.
+        what: is dealt, for the error.
+
+    Raises:
+        DataError: some client would be empty.
+    """
     if clients > available:
         raise DataError(
             f"{clients} clients but only {available} {what}, so some client would be empty; allowed: 1 … {available} clients"
@@ -62,9 +87,14 @@ def require_clients(clients: int, available: int, what: str = "nodes") -> None:
 
 
 def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, *, from_edges: bool, from_labels: bool) -> Partition:
-    """A partition whose clients share no node. groups: node ids per client, together every node once.
+    """A partition whose clients share no node.
 
-    from_edges, from_labels: as in ``Partition``.
+    Args:
+        graph: the whole graph.
+        groups: node ids per client, together every node once.
+        description: one phrase for tables.
+        from_edges: as in ``Partition``.
+        from_labels: as in ``Partition``.
     """
     subgraphs = tuple(
         Subgraph(client, graph.induced(np.sort(nodes)), np.sort(nodes).astype(np.int64)) for client, nodes in enumerate(groups)
@@ -74,7 +104,15 @@ def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, *, fr
 
 
 def with_cut_edges(graph: Graph, partition: Partition) -> Partition:
-    """The same disjoint clients, each told the edges between its nodes and those of others (``Subgraph.cut``)."""
+    """The same disjoint clients, each told the edges between its nodes and those of others (``Subgraph.cut``).
+
+    Args:
+        graph: the whole graph.
+        partition: of its nodes.
+
+    Raises:
+        DataError: clients share nodes.
+    """
     if not partition.disjoint:
         raise DataError("edges between clients are defined for clients that share no node; this partition overlaps")
     owner = np.full(graph.num_nodes, -1, dtype=np.int64)
@@ -92,7 +130,11 @@ def with_cut_edges(graph: Graph, partition: Partition) -> Partition:
 def overlapping_partition(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[int], description: str) -> Partition:
     """A partition whose clients, found by following edges, may share nodes.
 
-    groups: sorted node ids per client. centers: global id of each centre.
+    Args:
+        graph: the whole graph.
+        groups: sorted node ids per client.
+        centers: global id of each client's centre, which is among its nodes.
+        description: one phrase for tables.
     """
     subgraphs = tuple(
         Subgraph(client, graph.induced(nodes), nodes.astype(np.int64), center=int(np.searchsorted(nodes, center)))
@@ -104,7 +146,18 @@ def overlapping_partition(graph: Graph, groups: Sequence[np.ndarray], centers: S
 
 
 def shares(collection: GraphCollection, owner: np.ndarray, clients: int, description: str, *, from_labels: bool) -> Shares:
-    """owner: int [graphs], the client of each graph."""
+    """Shares of a collection.
+
+    Args:
+        collection: the graphs.
+        owner: int [graphs], the client of each graph.
+        clients: how many there are.
+        description: one phrase for tables.
+        from_labels: as in ``Shares``.
+
+    Raises:
+        DataError: a client would hold no graph.
+    """
     members = tuple(np.flatnonzero(owner == client).astype(np.int64) for client in range(clients))
     if any(m.size == 0 for m in members):
         raise DataError(f"collection {collection.name!r}: some client would hold no graph; use fewer than {clients} clients")

@@ -29,11 +29,20 @@ class Params(Settings):
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
-    """Ego-networks of ``clients`` random centres, or of all training nodes; ``Subgraph.center`` is the centre's row.
+    """Ego-networks of ``clients`` random centres, or of all training nodes.
 
-    Raises ``DataError`` when fewer centres than clients qualify, or when the data came without a split.
+    Args:
+        graph: its edges are followed.
+        params: which centres, and how far each sees.
+        rng: draws the centres.
+
+    Returns:
+        A partition whose clients may share nodes; ``Subgraph.center`` is the centre's row.
+
+    Raises:
+        DataError: fewer centres than clients qualify, or the data came without a split.
     """
-    candidates = largest_component(graph) if params.largest_component else np.arange(graph.num_nodes)
+    candidates = graph.largest_component() if params.largest_component else np.arange(graph.num_nodes)
     wanted, order = params.clients, rng.permutation(candidates)
     if params.centres == "training":
         if not graph.masks:
@@ -60,7 +69,16 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
 
 
 def nodes_within_hops(adjacency: sp.csr_array, center: int, hops: int) -> np.ndarray:
-    """Nodes at most ``hops`` edges from ``center``, itself included; int64, sorted."""
+    """The nodes near a centre, itself included.
+
+    Args:
+        adjacency: CSR [n, n].
+        center: a node's id.
+        hops: at most so many edges away, 0 or more.
+
+    Returns:
+        int64 ids, sorted.
+    """
     nodes = np.array([center], dtype=np.int64)
     frontier = nodes
     for _ in range(hops):
@@ -70,12 +88,6 @@ def nodes_within_hops(adjacency: sp.csr_array, center: int, hops: int) -> np.nda
             break
         nodes = np.union1d(nodes, frontier)
     return nodes.astype(np.int64)
-
-
-def largest_component(graph: Graph) -> np.ndarray:
-    """Node ids, sorted, of the largest connected component (ties: the one with the smallest id)."""
-    _, component = sp.csgraph.connected_components(graph.adjacency, directed=False)
-    return np.flatnonzero(component == np.bincount(component).argmax())
 
 
 PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split)

@@ -15,17 +15,21 @@ from fedgraph.methods.base import ClearFacts, CutEdges, Derived, Membership, Pub
 from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Graph, Partition, Subgraph, one_client
+from fedgraph.types import Graph, Partition, Subgraph, one_client, without_edges, without_labels
 from fedgraph.worlds import missing, protocols
 from fedgraph.worlds.world import Kind, World
 
 
 @dataclass(frozen=True, eq=False)
 class DealtWorld:
-    """world: who trains together, and who is trusted. partition: who holds which node of ``setting.held``.
+    """A world with what everybody holds in it.
 
-    cut_edges: what clients know of the edges between them (``Membership.cut_edges``).
-    colluders: participants who may pool their noise with the server.
+    Attributes:
+        world: who trains together, and who is trusted.
+        setting: what is held, asked and public.
+        partition: who holds which node of ``setting.held``.
+        cut_edges: what clients know of the edges between them (``Membership.cut_edges``).
+        colluders: participants who may pool their noise with the server.
     """
 
     world: World
@@ -76,7 +80,7 @@ class DealtWorld:
         )  # fmt: skip
 
     def scaled(self, ranks: ColumnRanks) -> "DealtWorld":
-        """The same people, with columns on one scale."""
+        """The same people, with columns on one scale. ranks: what brings them there."""
         partition = self.partition.with_graphs(lambda share: ranks.scaled(share.graph))
         return replace(self, setting=self.setting.scaled(ranks), partition=partition)
 
@@ -86,7 +90,13 @@ Cut = Literal["dropped", "protected", "generated"]
 
 @dataclass(frozen=True, eq=False)
 class Federation:
-    """names: of the clients, in the order of their numbers. setting: of everybody. partition: each owner a client."""
+    """One seed's setting, dealt to its owners.
+
+    Attributes:
+        names: of the clients, in the order of their numbers.
+        setting: of everybody.
+        partition: each owner a client.
+    """
 
     names: tuple[str, ...]
     setting: protocols.Setting
@@ -98,9 +108,16 @@ class Federation:
         return np.flatnonzero(owner == client) if owner is not None else np.zeros(0, dtype=np.int64)
 
     def at_home(self, answers: Callable[[Graph], np.ndarray], asked: Graph) -> np.ndarray:
-        """Scores of every asked node, float [n, c]: each client asks about its own part of ``asked``.
+        """Scores of every asked node: each client asks about its own part.
 
         Where the nodes that are asked are held, all are asked at once: a method may know them by their number.
+
+        Args:
+            answers: scores [k, c] of the nodes of a graph.
+            asked: the graph of all asked nodes.
+
+        Returns:
+            float [n, c], zeros where nobody asks.
         """
         if self.same:
             return answers(asked)
@@ -121,9 +138,16 @@ class Federation:
 
 
 def federation_of(setting: protocols.Setting, names: tuple[str, ...], source: Partition, cut: Cut) -> Federation:
-    """Each owner's part of the training side as a client. ``DataError`` for an owner that has none.
+    """Each owner's part of the training side as a client.
 
-    source: how owners came to their nodes. cut: what each client is told of its edges to other clients.
+    Args:
+        setting: its held graph knows its owners.
+        names: of the owners.
+        source: how owners came to their nodes.
+        cut: what each client is told of its edges to other clients.
+
+    Raises:
+        DataError: the graph has no owners, or an owner has no node on the training side.
     """
     owner = setting.held.owner
     if owner is None:
@@ -183,7 +207,7 @@ def _alone(federation: Federation, client: int) -> tuple[protocols.Setting, Part
         truth=truth,
         num_train=held.num_nodes - (int((truth >= 0).sum()) if federation.same else 0),
         public_graph=asked if setting.test_graph_public else setting.public_graph,
-        public_attributes=None if setting.public_attributes is None else protocols.without_edges(held),
+        public_attributes=None if setting.public_attributes is None else without_edges(held),
         asking=asking,
     )
     return narrow, one_client(held, f"{federation.names[client]} alone")
@@ -204,7 +228,8 @@ def _without(federation: Federation, client: int) -> tuple[protocols.Setting, Pa
     partition = replace(federation.partition, subgraphs=shares, disjoint=True, num_cut_edges=0, description=words)
     asking = np.flatnonzero(np.isin(kept, setting.asking))
     if federation.same:
-        asked, truth = _newcomers(federation, client), setting.truth[federation.asked_of(client)]
+        asked = _newcomers(federation, client)
+        truth = setting.truth[federation.asked_of(client)]
     else:
         asked, truth = _asks(federation, client)
     attributes = setting.public_attributes
@@ -235,4 +260,4 @@ def _asks(federation: Federation, client: int) -> tuple[Graph, np.ndarray]:
 
 def _newcomers(federation: Federation, client: int) -> Graph:
     """A client that has not joined, as it asks: its own graph, and no label."""
-    return protocols.without_labels(federation.partition.subgraphs[client].graph)
+    return without_labels(federation.partition.subgraphs[client].graph)

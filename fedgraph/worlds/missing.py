@@ -27,7 +27,15 @@ ROWS = 256
 
 
 def require_public(setting: Setting, name: str) -> None:
-    """``ScenarioError`` where features are private, or the method ``name`` does not read stand-ins."""
+    """Refuse generated neighbours where they would have to be made from private features.
+
+    Args:
+        setting: what is public.
+        name: of the method.
+
+    Raises:
+        ScenarioError: features are private, or the method does not read stand-ins.
+    """
     if setting.public_attributes is None:
         raise ScenarioError(
             "cut_edges: generated makes lost neighbours from features, which must be public (protocol transductive or "
@@ -39,7 +47,12 @@ def require_public(setting: Setting, name: str) -> None:
 
 
 def stood_in(partition: Partition, features: sp.csr_array) -> Partition:
-    """The partition whose cut edges lead to nodes of the same client. features: public, CSR [num_nodes, d]."""
+    """The partition whose cut edges lead to nodes of the same client.
+
+    Args:
+        partition: its clients know their cut edges.
+        features: public, CSR [num_nodes, d], by global ids.
+    """
     return replace(partition, subgraphs=tuple(_of_client(s, features) for s in partition.subgraphs))
 
 
@@ -58,10 +71,19 @@ def _of_client(share: Subgraph, features: sp.csr_array) -> Subgraph:
 
 
 def similar_rows(rows: sp.csr_array, of: np.ndarray) -> np.ndarray:
-    """int64 [len(of), k]: the k ≤ ``ALIKE`` other rows of the largest inner product, the most similar first, ties by number."""
+    """The most similar other rows of some rows.
+
+    Args:
+        rows: CSR [n, d].
+        of: int [k], which rows are asked about.
+
+    Returns:
+        int64 [k, m] with m = min(``ALIKE``, n − 1): rows of the largest inner product, the most similar first, ties by number.
+    """
     n = rows.shape[0]
     count = min(ALIKE, n - 1)
-    turned, found = sp.csr_array(rows.T), np.zeros((of.size, count), dtype=np.int64)
+    turned = sp.csr_array(rows.T)
+    found = np.zeros((of.size, count), dtype=np.int64)
     for first in range(0, of.size, ROWS):
         block = of[first : first + ROWS]
         likeness = (rows[block] @ turned).toarray()

@@ -46,12 +46,21 @@ _WITHOUT_RANGE = (
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """held: the graph that is dealt to clients. asked: the graph that predictions are asked for, labels masked
-    where they are not public. truth: int64 [asked.num_nodes], −1 where the answer does not count.
-    num_train: training nodes. public_graph, public_attributes: as in ``PublicFacts``. public: what is public, in one word
-    for tables. asking: int64, rows of ``held`` that never train and only ask. asked_is_public: asked is a part of public_graph.
-    split: how it was chosen who trains and who tests. ranks: what brought columns of numbers to one scale; said: the same, as
-    sentences for the report.
+    """What is held, what is asked, and what is public.
+
+    Attributes:
+        held: the graph that is dealt to clients.
+        asked: the graph that predictions are asked for, labels masked where they are not public.
+        truth: int64 [asked.num_nodes], −1 where the answer does not count.
+        num_train: training nodes.
+        public_graph: as in ``PublicFacts``.
+        public_attributes: as in ``PublicFacts``.
+        public: what is public, in one word for tables.
+        asking: int64, rows of ``held`` that never train and only ask.
+        asked_is_public: asked is a part of public_graph.
+        split: how it was chosen who trains and who tests.
+        ranks: what brought columns of numbers to one scale.
+        said: the same, as sentences for the report.
     """
 
     held: Graph
@@ -78,8 +87,9 @@ class Setting:
     def on_one_scale(self, *, rows_private: bool) -> "Setting":
         """With columns of unknown range as ranks among public rows, where there are any; else as it is (``column_ranks``).
 
-        rows_private: every node protects its own row, so that no rows are public whatever the protocol says. Then numbers
-        without bounds are scaled by what is the same for all data, and columns lie in 0 … 1, as bits of them need it.
+        Args:
+            rows_private: every node protects its own row, so that no rows are public whatever the protocol says. Then numbers
+                without bounds are scaled by what is the same for all data, and columns lie in 0 … 1, as bits of them need it.
         """
         columns = self.held.columns
         if columns is None:
@@ -95,6 +105,7 @@ class Setting:
 
     @property
     def split_from_edges(self) -> bool:
+        """Whether the split was computed from the edges."""
         return self.split == "parts"
 
     @property
@@ -110,8 +121,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Sizes:
-    """train_per_class, validation_per_class: of ``per-class``. number: which of the published splits ``public`` takes (modulo
-    how many there are).
+    """How large the sides of a split are.
+
+    Attributes:
+        train_per_class: training nodes of each class, of ``per-class``.
+        validation_per_class: validation nodes of each class, of ``per-class``.
+        number: which of the published splits ``public`` takes, modulo how many there are.
     """
 
     train_per_class: int = 20
@@ -126,12 +141,22 @@ def make(
     graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split = "random",
     public: public_part.Public = "test-graph", sizes: Sizes = _PITFALLS,
 ) -> Setting:  # fmt: skip
-    """The setting of ``protocol``; the same stream gives all protocols the same training nodes.
+    """The setting of a protocol; the same stream gives all protocols the same training nodes.
 
-    by: ``random`` (``train_fraction`` of the nodes train); ``parts``, which has its own sizes; ``public``, a split that came
-    with the data; ``per-class``, so many training and validation nodes of each class (Shchur et al. 2018), all others tested.
-    public: read for ``inductive`` and ``asking`` only (``asking`` keeps the test graph private, so ``test-graph`` means nothing
-    there). ``DataError`` where it cannot be.
+    Args:
+        graph: everything.
+        protocol: what is private, and who asks; see the module.
+        train_fraction: of the nodes that train, where ``by`` is ``random``; strictly between 0 and 1.
+        rng: draws the split, and a public share.
+        by: ``random``; ``parts``, which has its own sizes; ``public``, a split that came with the data; or ``per-class``, so
+            many training and validation nodes of each class (Shchur et al. 2018), all other labelled ones tested.
+        public: read for ``inductive`` and ``asking`` only (``asking`` keeps the test graph private, so ``test-graph`` means
+            nothing there).
+        sizes: of ``per-class`` and ``public``.
+
+    Raises:
+        DataError: the graph cannot be split so, or a public set leaves nobody to train or to test.
+        ScenarioError: a public set cannot be read.
     """
     graph, train, test = _divided(graph, train_fraction, rng, by, sizes)
     if protocol in ("inductive", "asking") and not (protocol == "inductive" and public == "test-graph"):
@@ -151,7 +176,15 @@ def make(
 def _divided(
     graph: Graph, train_fraction: float, rng: np.random.Generator, by: Split, sizes: Sizes
 ) -> tuple[Graph, np.ndarray, np.ndarray]:
-    """(the graph with labels of training and test nodes only, nodes that may be held, nodes that are tested)."""
+    """The two sides.
+
+    Returns:
+        The graph with labels of training and test nodes only, nodes that may be held, and nodes that are tested; int64 ids,
+        sorted.
+
+    Raises:
+        DataError: the graph cannot be split so.
+    """
     if by == "random":
         return graph, *splits.random_split(graph.num_nodes, train_fraction, rng)
     if by == "parts":
@@ -162,17 +195,18 @@ def _divided(
         masks = graph.masks[sizes.number % len(graph.masks)]
     else:
         masks = splits.per_class_split(graph, sizes.train_per_class, sizes.validation_per_class, rng)
-    labels, validation = np.full_like(graph.labels, -1), np.full_like(graph.labels, -1)
     named = np.concatenate([masks.train, masks.test])
-    labels[named], validation[masks.validation] = graph.labels[named], graph.labels[masks.validation]
+    labels = np.full_like(graph.labels, -1)
+    labels[named] = graph.labels[named]
+    validation = np.full_like(graph.labels, -1)
+    validation[masks.validation] = graph.labels[masks.validation]
     known = replace(graph, labels=labels, validation=validation if masks.validation.size else None, masks=())
     return known, np.setdiff1d(np.arange(graph.num_nodes), masks.test), masks.test
 
 
 def largest_component(graph: Graph) -> Graph:
     """The subgraph on the largest connected component (the first of equals), with the published splits on its nodes."""
-    _, component = sp.csgraph.connected_components(graph.adjacency, directed=False)
-    nodes = np.flatnonzero(component == np.bincount(component).argmax())
+    nodes = graph.largest_component()
     place = np.full(graph.num_nodes, -1)
     place[nodes] = np.arange(nodes.size)
 
@@ -203,8 +237,10 @@ def _with_private_test_nodes(
     held = np.union1d(train, test)
     asking = np.searchsorted(held, test)
     whole = graph.induced(held)
-    labels, truth = whole.labels.copy(), np.full_like(whole.labels, -1)
-    truth[asking], labels[asking] = labels[asking], -1
+    labels = whole.labels.copy()
+    labels[asking] = -1
+    truth = np.full_like(whole.labels, -1)
+    truth[asking] = whole.labels[asking]
     masked = replace(whole, labels=labels)
     return Setting(masked, masked, truth, train.size, known, None, name, asking, split=by)
 
@@ -216,11 +252,16 @@ def question(setting: Setting, plan: Plan, epsilon_spent: Callable[[], float]) -
     (``own-edges-known``, ``answers-private``), or where nothing is guaranteed anyway (ε = ∞). Otherwise they are withheld, so a
     prediction can only be made from released values and public features. Where edges are public and attributes
     private (``edges-public``), it is the attributes that are withheld.
+
+    Args:
+        setting: what is asked, and what is public.
+        plan: its guarantee says which assumptions hold.
+        epsilon_spent: the ε that the training cost; called only where it decides.
     """
     if Assumption.EDGES_PUBLIC in plan.guarantee.protection.assumptions:
         # The same nodes and edges; no feature, no label.
         nothing = sp.csr_array(setting.asked.features.shape, dtype=setting.asked.features.dtype)
-        return replace(setting.asked, features=nothing, labels=np.full_like(setting.asked.labels, -1))
+        return replace(without_labels(setting.asked), features=nothing)
     own = {Assumption.OWN_EDGES_KNOWN, Assumption.ANSWERS_PRIVATE} & set(plan.guarantee.protection.assumptions)
     shown = setting.test_graph_public or own
     return setting.asked if shown or np.isinf(epsilon_spent()) else without_edges(setting.asked)

@@ -51,15 +51,24 @@ Public = Literal["test-graph", "nothing"] | PublicSet
 
 
 def public_column(public: Public) -> str:
-    """The entry of the column ``public``."""
+    """What the column ``public`` of the results says."""
     return public.called if isinstance(public, PublicSet) else public
 
 
 def public_ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Node ids of a set inside the graph itself, int64, sorted; empty for another data set.
+    """The nodes of a public set that lies inside the graph itself.
 
-    train: ids that would train, among which a share (of all nodes) is drawn.
-    Raises ``ScenarioError`` for a file that is missing or names no such nodes.
+    Args:
+        public: a share, a file, or another data set.
+        num_nodes: n.
+        train: int64, ids that would train, among which a share (of all nodes) is drawn.
+        rng: draws the share.
+
+    Returns:
+        int64 ids, sorted; empty for another data set.
+
+    Raises:
+        ScenarioError: a file is missing or names no such nodes, or a share leaves nobody to train.
     """
     if public.share is not None:
         count = max(1, round(public.share * num_nodes))
@@ -84,7 +93,15 @@ def public_ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.ran
 
 
 def other_public_graph(public: PublicSet, like: Graph) -> Graph:
-    """The public data set, without labels. Raises ``DataError`` where its feature columns are not those of ``like``."""
+    """The public data set, without labels.
+
+    Args:
+        public: names it.
+        like: the graph that trains; where it is a stand-in, so is the public one.
+
+    Raises:
+        DataError: it is no graph, or does not have as many feature columns as ``like``.
+    """
     stand_in = like.provenance.source == "synthetic"
     found = data.load(str(public.dataset), root=public.root, stand_in=stand_in)
     if not isinstance(found, Graph):

@@ -10,9 +10,13 @@ from fedgraph.privacy.units import Viewer
 
 
 class Kind(Enum):
-    """alone: each client for itself. together: all clients (but the one left out). whole: one holder of the whole graph.
+    """Who trains together.
 
-    paper: nothing is trained, a paper's claim is priced.
+    Attributes:
+        ALONE: each client for itself.
+        TOGETHER: all clients (but the one left out).
+        WHOLE: one holder of the whole graph.
+        PAPER: nobody; a paper's claim is priced.
     """
 
     ALONE = "alone"
@@ -23,7 +27,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The client that does not join. client: its number. name: as the data call it, any text."""
+    """The client that does not join.
+
+    Attributes:
+        client: its number.
+        name: as the data call it, any text.
+    """
 
     client: int
     name: str
@@ -33,7 +42,7 @@ class LeftOut:
 class World:
     """What a cell trains in: a value that is made once, passed on, compared and used as a key, and never read from text.
 
-    Args:
+    Attributes:
         kind: who trains together.
         trust: whom the people in the data must trust. A client that is alone is trusted with its own nodes.
         without: the client that is left out, where all others train together.
@@ -95,14 +104,23 @@ class World:
 
     @classmethod
     def from_dict(cls, data: dict[str, object]) -> World:
-        """Inverse of ``to_dict``."""
+        """Inverse of ``to_dict``.
+
+        Raises:
+            KeyError: a part is missing.
+            ValueError: a word is none of ours, or the parts exclude each other.
+        """
         left = data["without"]
         without = LeftOut(int(left["client"]), str(left["name"])) if isinstance(left, dict) else None
         return cls(Kind(data["kind"]), Trust(data["trust"]), without)
 
 
 def trusting(trust: Trust) -> World:
-    """Everybody, with ``trust``: one holder of the whole graph, or all clients together."""
+    """Everybody, with some trust: one holder of the whole graph where the trust means that, else all clients together.
+
+    Args:
+        trust: whom people trust.
+    """
     return World(Kind.WHOLE if trust.whole else Kind.TOGETHER, trust)
 
 

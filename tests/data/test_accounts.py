@@ -42,6 +42,9 @@ def test_an_own_table_names_owners_and_kinds(tmp_path: Path) -> None:
     assert some.num_edges == 2
     assert links.owners_of(some, np.array([[1, 2], [2, 3]])).tolist() == [[2], [0]]
     assert own(tmp_path).edge_owners == ()
+    assert "further column" not in graph.provenance.detail, "both are read"
+    twice = own(folder(tmp_path, "source,target,payer\na,b,ann\n"), owner="payer", kind="payer")
+    assert "further column" not in twice.provenance.detail, "one column may say both"
 
 
 def test_what_is_wrong_with_kinds_and_owners_is_said(tmp_path: Path) -> None:

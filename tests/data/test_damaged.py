@@ -18,7 +18,7 @@ import fedgraph.data
 from fedgraph import data
 from fedgraph.data import geom_gcn
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Counts
+from fedgraph.data.base.published import Counts
 from fedgraph.errors import DataError
 
 LIBRARY = Path(fedgraph.data.__file__).parent / "library.npz"

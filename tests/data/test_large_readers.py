@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from fedgraph import data
 from fedgraph.data import elliptic, gap, graphsage, graphsaint, ogbn
-from fedgraph.data.base.structure import Counts
+from fedgraph.data.base.published import Counts
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 

@@ -19,12 +19,11 @@ from typing import TypeAlias, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
-from fedgraph.data.base import arrays
+from fedgraph.data.base import npz
 from fedgraph.data.base.published import ROOT_VARIABLE as ROOT_VARIABLE
+from fedgraph.data.base.published import Counts, WhenUnavailable
 from fedgraph.data.base.published import Published as Published
 from fedgraph.data.base.published import Request as Request
-from fedgraph.data.base.published import WhenUnavailable
-from fedgraph.data.base.structure import Counts
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
@@ -42,12 +41,16 @@ _first: list[Path] = []  # what ``look_in`` was told
 
 
 def look_in(root: Path | None) -> None:
-    """From now on search ``root`` first where nobody names a folder: ``--data-root``, for every data set that a run reads."""
+    """From now on search one folder first where nobody names a folder: ``--data-root``, for every data set that a run reads.
+
+    Args:
+        root: the folder; None: none any more.
+    """
     _first[:] = [] if root is None else [root]
 
 
 def data_search_root() -> Path | None:
-    """What ``look_in`` was told."""
+    """The folder that ``look_in`` was told; None where it was told none."""
     return _first[0] if _first else None
 
 
@@ -63,7 +66,12 @@ def families() -> dict[str, Mapping[str, Described]]:
 
 
 def settings_of(family: str, dataset: str) -> type[Settings] | None:
-    """The model of the parameters that a data set takes; None where it takes none."""
+    """The model of the parameters that a data set takes; None where it takes none.
+
+    Args:
+        family: its name, lower case.
+        dataset: the data set's name within the family, lower case.
+    """
     entry = families()[family][dataset]
     if isinstance(entry, Published):
         return entry.parameters
@@ -76,7 +84,17 @@ def names() -> list[str]:
 
 
 def family_and_dataset(name: str) -> tuple[str, str]:
-    """``(family, dataset)`` in lower case; ``ScenarioError`` with a suggestion for an unknown name."""
+    """Split the name of a data set.
+
+    Args:
+        name: ``family/dataset``, any case, spaces around it do not matter.
+
+    Returns:
+        Both in lower case.
+
+    Raises:
+        ScenarioError: nothing is called so; the line suggests a similar name and lists what is allowed.
+    """
     family, _, dataset = name.strip().casefold().partition("/")
     known = families()
     if dataset in known.get(family, ()):
@@ -109,15 +127,26 @@ def load(
     download: bool = True,
     stand_in: bool = False,
 ) -> Graph | GraphCollection:
-    """The data set called ``name`` (``family/dataset``, any case).
+    """Read, or generate, the data set called ``name``.
 
-    root: a folder in the layout of ``PyG`` (or several, searched in order); None means :func:`default_roots`. It is never
-    written to. when_unavailable: ``error`` raises, ``synthetic`` generates a stand-in of the published size whose
-    ``provenance.source`` says so. seed: of anything generated (non-negative). path: the file or folder of ``own/…``.
-    parameters: of ``synthetic/…`` and ``own/…``, validated by the family. download: whether missing files may be fetched.
+    Args:
+        name: ``family/dataset``, any case.
+        root: a folder in the layout of ``PyG``, or several, searched in order; None means :func:`default_roots`. It is never
+            written to.
+        when_unavailable: where the files are missing, ``error`` raises, and ``synthetic`` generates a stand-in whose
+            ``provenance.source`` says so.
+        seed: of anything generated; 0 or more.
+        path: the file or folder of ``own/…``.
+        parameters: of data sets that take some (``synthetic/…``, ``own/…``), validated by the family.
+        download: whether missing files may be fetched.
+        stand_in: go straight to the stand-in of a published data set, reading no file.
 
-    Raises ``ScenarioError`` for an unknown name or parameter; ``DataError`` for a root that is not a folder, files that are
-    missing, damaged or not the published ones.
+    Returns:
+        The graph, or the collection of graphs.
+
+    Raises:
+        ScenarioError: an unknown name or parameter, or a value that is not allowed.
+        DataError: a root is no folder, or files are missing, damaged or not the published ones.
     """
     if when_unavailable not in ("error", "synthetic"):
         raise ScenarioError(f"when_unavailable is {when_unavailable!r}; allowed: error, synthetic")
@@ -145,12 +174,21 @@ def load(
         where = request.path or ", ".join(map(str, request.roots)) or "its files"
         raise DataError(f"{family}/{dataset}: cannot be read from {where} ({type(error).__name__}: {error})") from error
     for graph in loaded.graphs[:1] if isinstance(loaded, GraphCollection) else (loaded,):
-        arrays.require_width(graph.num_features, str(request.path or f"{family}/{dataset}"))
+        npz.require_width(graph.num_features, str(request.path or f"{family}/{dataset}"))
     return loaded
 
 
 def validated(model: type[Model], parameters: Mapping[str, object], key: str) -> Model:
-    """``parameters`` as ``model``; ``ScenarioError`` in one line naming the parameter, what was found and what is allowed."""
+    """Parameters as a record of their model.
+
+    Args:
+        model: the pydantic model.
+        parameters: as a scenario writes them.
+        key: the data set, for the error.
+
+    Raises:
+        ScenarioError: one line that names the first wrong parameter, what was found and what is allowed.
+    """
     try:
         return model.model_validate(dict(parameters))
     except ValidationError as error:

@@ -1,62 +1,55 @@
-"""Number tables, plain arrays and sparse archives as published data sets keep them; one clear error per fault.
-
-The gnn-benchmark ``.npz`` (Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018) has the keys ``adj_data,
-adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and ``labels``; PPNP writes ``adj_matrix.data`` and so on.
-Members that hold pickled objects (``class_names`` in some files) are never touched: numpy reads a member only when asked, and
-refuses pickles.
-"""
+"""Published text files: tables of numbers, unpacked where they are compressed, and JSON; one clear error per fault."""
 
 import gzip
-import io
 import json
 import math
-import struct
 import warnings
-import zipfile
-import zlib
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from fedgraph.data.base import published, tables
+from fedgraph.data.base import tables
 from fedgraph.data.base.files import Faults, RawFiles
-from fedgraph.data.base.structure import feature_matrix
+from fedgraph.data.base.npz import DAMAGED
 from fedgraph.errors import DataError
-from fedgraph.types import Graph
-from fedgraph.types import Masks as Masks
 
-_MOST_FEATURES = 1_000_000  # a model has weights for each column, whether a node has a value there or not
-MOST_BYTES = 8 * 1024**3  # of all members, unpacked
 LARGEST = 2**53  # whole numbers beyond it are not held exactly
-# What numpy and zipfile raise for files that are cut off, damaged, encrypted, or claim more than they hold.
-_DAMAGED = (
-    ValueError, OSError, EOFError, KeyError, TypeError, RuntimeError, NotImplementedError, MemoryError, OverflowError,
-    SyntaxError, struct.error, zlib.error, zipfile.BadZipFile,
-)  # fmt: skip
-_PARTS = ("data", "indices", "indptr", "shape")
-_PREFIXES = {"adjacency": ("adj_", "adj_matrix."), "attributes": ("attr_", "attr_matrix.")}
 
 
 def text_of_file(raw: RawFiles, name: str) -> bytes:
-    """The bytes of a text file, unpacked where its name ends in ``.gz``."""
+    """The bytes of a text file, unpacked where its name ends in ``.gz``.
+
+    Args:
+        raw: the folder.
+        name: the file.
+
+    Raises:
+        DataError: the file cannot be read, or is no whole gzip file.
+    """
     content = raw.read(name)
     if not name.endswith(".gz"):
         return content
     try:
         return gzip.decompress(content)
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise DataError(f"{raw.folder / name}: not a whole gzip file ({error})") from error
 
 
 def numbers(raw: RawFiles, name: str, columns: int | None = None, skip: int = 0, blanks: bool = False) -> np.ndarray:
-    """float64 [rows, columns] from numbers that are split by commas; empty lines at the end are left out.
+    """A table of numbers that are split by commas; empty lines at the end are left out.
 
-    columns: None takes those of the first line. skip: header lines. blanks: white space splits numbers, too.
+    Args:
+        raw: the folder.
+        name: the file, perhaps ``.gz``.
+        columns: how many each line has; None takes those of the first line.
+        skip: header lines.
+        blanks: white space splits numbers, too.
 
-    Raises ``DataError`` that lists all faults with file, line, what was found and what is allowed.
+    Returns:
+        float64 [rows, columns], finite.
+
+    Raises:
+        DataError: one message that lists all faults (the first ones in full) with file, line, what was found and what is
+            allowed.
     """
     lines = text_of_file(raw, name).split(b"\n")[skip:]
     if blanks:
@@ -92,9 +85,22 @@ def numbers(raw: RawFiles, name: str, columns: int | None = None, skip: int = 0,
 def whole(
     table: np.ndarray, below: int | None, raw: RawFiles, name: str, skip: int = 0, least: int | None = 0, what: str = ""
 ) -> np.ndarray:
-    """int64, the same numbers. what: they count.
+    """The same numbers as integers.
 
-    ``DataError`` lists those that are not whole, or outside ``least`` … ``below`` − 1 (None: no limit).
+    Args:
+        table: float64 of any shape, a row for each line of the file.
+        below: each number is smaller; None: than 2⁵³, beyond which float64 skips whole numbers.
+        raw: the folder, for an error.
+        name: the file, for an error.
+        skip: its header lines.
+        least: each number is at least that; None: −2⁵³.
+        what: what the numbers count, in an error.
+
+    Returns:
+        int64, of the shape of ``table``.
+
+    Raises:
+        DataError: numbers are not whole or out of range, listed by line.
     """
     low, high = (-LARGEST if least is None else least), (LARGEST if below is None else below)
     limits = "" if least is None else f" ≥ {least}" if below is None else f" {least} … {below - 1}"
@@ -106,176 +112,16 @@ def whole(
     return np.asarray(table, dtype=np.int64)
 
 
-def npy_array(raw: RawFiles, name: str) -> np.ndarray:
-    """A plain ``.npy`` file of numbers; a pickle is refused."""
-    try:
-        found = np.load(io.BytesIO(raw.read(name)), allow_pickle=False)
-    except _DAMAGED as error:
-        raise DataError(f"{raw.folder / name}: not a plain array ({error}); a pickle is refused") from error
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiub":
-        raise DataError(
-            f"{raw.folder / name}: holds {getattr(found, 'dtype', type(found).__name__)}; allowed: one array of numbers"
-        )
-    return found
-
-
 def json_mapping(raw: RawFiles, name: str) -> dict[str, object]:
-    """A JSON file that holds one mapping."""
+    """A JSON file that holds one mapping.
+
+    Raises:
+        DataError: it is no JSON, or holds something else.
+    """
     try:
         found = json.loads(raw.read(name))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{raw.folder / name}: not JSON ({error})") from error
     if not isinstance(found, dict):
         raise DataError(f"{raw.folder / name}: holds a {type(found).__name__}; allowed: a mapping")
-    return found
-
-
-def sparse_matrix_ends(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray, int]:
-    """(sources, targets, nodes) of a sparse matrix that scipy saved (``data, indices, indptr, shape``, or ``row, col``)."""
-    file = str(raw.folder / name)
-    parts = archive_members(raw.read(name), file, ("indices", "indptr", "row", "col", "shape"))
-    shape = parts.get("shape", np.zeros(0))
-    if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape[0] != shape[1] or shape[0] < 1:
-        raise DataError(f"{file}: shape is {shape.tolist()}; allowed: [n, n] with at least one node")
-    n = int(shape[0])
-    if {"row", "col"} <= set(parts):
-        sources, targets = parts["row"], parts["col"]
-    elif {"indices", "indptr"} <= set(parts):
-        targets, indptr = parts["indices"], parts["indptr"]
-        steps = np.diff(indptr) if indptr.dtype.kind in "iu" and indptr.ndim == 1 else np.array([-1])
-        if indptr.shape != (n + 1,) or (steps < 0).any() or indptr[0] != 0 or indptr[-1] != targets.size:
-            raise DataError(f"{file}: indptr does not fit {n} rows and {targets.size} entries; allowed: a CSR matrix")
-        sources = np.repeat(np.arange(n), steps)
-    else:
-        raise DataError(
-            f"{file}: holds {', '.join(parts) or 'none'} of a sparse matrix; allowed: indices and indptr, or row and col"
-        )
-    for which in (sources, targets):
-        if which.dtype.kind not in "iu" or which.ndim != 1 or sources.shape != targets.shape:
-            raise DataError(f"{file}: an edge is two whole numbers, found {which.dtype} of shape {which.shape}")
-        if which.size and (which.min() < 0 or which.max() >= n):
-            raise DataError(
-                f"{file}: an edge names node {which.max() if which.max() >= n else which.min()}; allowed: 0 … {n - 1}"
-            )
-    return sources, targets, n
-
-
-def subgraph_of_classes(graph: Graph, least: int) -> Graph:
-    """The subgraph on the classes of at least ``least`` nodes, numbered again in their order; nodes left alone are dropped."""
-    sizes = np.bincount(graph.labels[graph.labels >= 0], minlength=graph.num_classes)
-    kept = np.flatnonzero(sizes >= least)
-    if not kept.size:
-        raise DataError(f"{graph.name}: no class has {least} nodes; the largest has {sizes.max(initial=0)}")
-    number = np.full(graph.num_classes + 1, -1)
-    number[kept] = np.arange(kept.size)
-    small = graph.induced(np.flatnonzero(number[graph.labels] >= 0))
-    small = small.induced(np.flatnonzero(small.degrees > 0))
-    return replace(small, labels=number[small.labels], num_classes=int(kept.size))
-
-
-def split_from_ids(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[Masks, ...]:
-    """One published split from ids in any order."""
-    return (Masks(*(np.unique(part).astype(np.int64) for part in (train, validation, test))),)
-
-
-def read_gnn_benchmark(data: published.Published, raw: RawFiles) -> Graph:
-    """CitationFull, Coauthor and Amazon, each in one ``.npz``; attributes are binarised.
-
-    Raises ``DataError`` when its counts are not the published ones.
-
-    The checksum is recorded, not demanded: copies in circulation hold equal arrays in different bytes (compressed or not,
-    with or without the text fields).
-    """
-    (file,) = data.files
-    adjacency, attributes, labels = read_npz(raw.read(file), str(raw.folder / file))
-    arcs = sp.coo_array(adjacency)
-    features = feature_matrix(attributes, binarise=True)
-    return published.graph(data, raw, (arcs.row, arcs.col), features, labels, features_from_edges=False)
-
-
-class SparseGraph(NamedTuple):
-    """What the file says, untreated. adjacency: CSR [n, n], may be directed. attributes: CSR [n, d]. labels: [n], any type."""
-
-    adjacency: sp.csr_array
-    attributes: sp.csr_array
-    labels: np.ndarray
-
-
-def read_npz(content: bytes, name: str) -> SparseGraph:
-    """Interpret the bytes of one file called ``name`` (used in messages). Raises ``DataError`` for anything unexpected."""
-    with _opened(content, name) as archive:
-        adjacency, attributes = (_sparse(archive, _PREFIXES[part], name, part) for part in ("adjacency", "attributes"))
-        labels = _member(archive, "labels", name)
-    rows, columns = adjacency.shape
-    if rows != columns:
-        raise DataError(f"{name}: adjacency is {rows} × {columns}; allowed: square")
-    if attributes.shape[0] != rows or labels.shape != (rows,):
-        raise DataError(
-            f"{name}: {rows} nodes in the adjacency, {attributes.shape[0]} rows of attributes, labels of shape {labels.shape}; "
-            "allowed: the same number of each"
-        )
-    require_width(attributes.shape[1], name)  # before anybody names the columns
-    return SparseGraph(adjacency, attributes, labels)
-
-
-def require_width(columns: int, where: str) -> None:
-    """``DataError`` for more feature columns than a model can have."""
-    if columns > _MOST_FEATURES:
-        raise DataError(f"{where}: {columns:,} feature columns; allowed: at most {_MOST_FEATURES:,}")
-
-
-def archive_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Those of the members ``wanted`` that the file has; ``DataError`` as for ``read``."""
-    with _opened(content, name) as archive:
-        return {key: _member(archive, key, name) for key in wanted if key in archive}
-
-
-def _opened(content: bytes, name: str) -> np.lib.npyio.NpzFile:
-    try:
-        archive = np.load(io.BytesIO(content), allow_pickle=False)
-    except _DAMAGED as error:
-        why = "its bytes are no zip" if "pickle" in str(error) else error  # numpy would advise to open it as a pickle
-        raise DataError(f"{name}: not an .npz archive ({why}); a pickle is refused") from error
-    if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise DataError(f"{name}: holds one bare array; allowed: an .npz archive with adj_*, attr_* and labels")
-    members_of_zip = archive.zip.infolist() if archive.zip else []
-    unpacked = sum(int(member.file_size) for member in members_of_zip)
-    if unpacked > MOST_BYTES:
-        raise DataError(f"{name}: {unpacked:,} bytes when unpacked; allowed: at most {MOST_BYTES:,}")
-    return archive
-
-
-def _sparse(archive: Mapping[str, np.ndarray], prefixes: tuple[str, ...], name: str, part: str) -> sp.csr_array:
-    """One CSR matrix under the first of ``prefixes`` that the file has."""
-    prefix = next((p for p in prefixes if f"{p}data" in archive), None)
-    if prefix is None:
-        wanted = " or ".join(f"{p}{{{','.join(_PARTS)}}}" for p in prefixes)
-        raise DataError(f"{name}: no {part}; expected the members {wanted}, found {', '.join(archive) or 'none'}")
-    data, indices, indptr, shape = (_member(archive, f"{prefix}{p}", name) for p in _PARTS)
-    for key, array in (("indices", indices), ("indptr", indptr), ("shape", shape)):
-        if array.dtype.kind not in "iu" or array.ndim != 1:
-            kind = f"{array.ndim} dimension(s) of type {array.dtype}"
-            raise DataError(f"{name}: {prefix}{key} has {kind}; allowed: one dimension of whole numbers (type int32 or int64)")
-    if shape.size != 2 or shape.min() < 0:
-        raise DataError(f"{name}: {prefix}shape is {shape[:4].tolist()}; allowed: two numbers, rows and columns")
-    if data.dtype.kind not in "fiub":
-        raise DataError(f"{name}: {prefix}data is of type {data.dtype}; allowed: numbers")
-    try:
-        matrix = sp.csr_array((data, indices, indptr), shape=tuple(int(s) for s in shape))
-        matrix.check_format(full_check=True)
-    except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
-        raise DataError(f"{name}: {prefix}* is not a sparse matrix in CSR form ({error})") from error
-    return matrix
-
-
-def _member(archive: Mapping[str, np.ndarray], key: str, name: str) -> np.ndarray:
-    """One array, never a pickled one."""
-    if key not in archive:
-        raise DataError(f"{name}: no member {key!r}; found {', '.join(archive) or 'none'}")
-    try:
-        found = archive[key]
-    except _DAMAGED as error:
-        raise DataError(f"{name}: member {key!r} is refused ({error}); store it as a plain array, never a pickle") from error
-    if not isinstance(found, np.ndarray):
-        raise DataError(f"{name}: member {key!r} is no array; allowed: arrays as numpy stores them")
     return found

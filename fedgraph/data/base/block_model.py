@@ -33,11 +33,19 @@ _ROUNDS = 200
 class BlockModel:
     """What the generated graph shall look like.
 
-    class_sizes: nodes per class. num_edges: undirected. num_features: vocabulary. homophily: share of edges within a class.
-    words, words_spread: mean and standard deviation of distinct words per node. degree_spread: standard deviation of degrees.
-    closure: share of edges that close triangles. isolated: nodes without any edge. topic_share: mean share of a
-    document's words that come from its class. misfiled: share of nodes whose words are those of another class than their label.
-    zipf: exponent of word popularity (0 = all words equally common).
+    Attributes:
+        class_sizes: nodes of each class.
+        num_edges: undirected edges.
+        num_features: words of the vocabulary.
+        homophily: share of edges within a class, 0 … 1.
+        words: mean number of distinct words of a node.
+        words_spread: its standard deviation.
+        degree_spread: standard deviation of degrees.
+        closure: share of edges that close triangles, 0 … 1.
+        isolated: nodes without any edge.
+        topic_share: mean share of a document's words that come from its class, 0 … 1.
+        misfiled: share of nodes whose words are those of another class than their label, 0 … 1.
+        zipf: exponent of word popularity (0 = all words equally common).
     """
 
     class_sizes: tuple[int, ...]
@@ -59,7 +67,14 @@ class BlockModel:
 
 
 def stand_in(model: BlockModel, key: str, title: str, seed: int) -> Graph:
-    """The generated replacement of a published data set; its provenance says ``synthetic``."""
+    """The generated replacement of a published data set; its provenance says ``synthetic``.
+
+    Args:
+        model: its size and nature.
+        key: ``family/dataset``, the name of the graph and of its random stream.
+        title: of the data set, for the provenance.
+        seed: 0 or more.
+    """
     detail = (
         f"SYNTHETIC stand-in for {title}: a generated degree-corrected contextual block model with its published size, "
         f"classes, homophily and words per document (seed {seed}); not the published data"
@@ -68,9 +83,19 @@ def stand_in(model: BlockModel, key: str, title: str, seed: int) -> Graph:
 
 
 def generate(model: BlockModel, name: str, seed: int, provenance: Provenance) -> Graph:
-    """The graph of ``model`` for this name and seed; the same arguments give the same bytes.
+    """The graph of a model; the same arguments give the same bytes.
 
-    Raises ``DataError`` when so many edges do not fit.
+    Args:
+        model: what it shall look like.
+        name: of the graph and of its random stream.
+        seed: of the stream.
+        provenance: what the graph says of itself.
+
+    Returns:
+        A graph whose features are binary, CSR float32 [n, num_features].
+
+    Raises:
+        DataError: so many edges do not fit.
     """
     rng = seeds.generator(seed, "data", name)
     labels = rng.permutation(np.repeat(np.arange(len(model.class_sizes)), model.class_sizes)).astype(np.int64)
@@ -105,6 +130,7 @@ class _Partners:
         self.start = self.mass[np.searchsorted(labels[self.order], np.arange(num_classes + 1))]
 
     def anyone(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Nodes of any class, int64 [count]."""
         return self._at(rng.random(count) * self.mass[-1])
 
     def of(self, nodes: np.ndarray, same: bool, rng: np.random.Generator) -> np.ndarray:
@@ -120,7 +146,14 @@ class _Partners:
 
 
 def _edges(model: BlockModel, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Distinct edge keys, int64 [num_edges]; exactly ``round(homophily · num_edges)`` of them within a class."""
+    """The edges, exactly ``round(homophily · num_edges)`` of them within a class where there are several classes.
+
+    First every node that is not isolated gets an edge, as far as there are enough; then edges are drawn by propensity, and last
+    those that close triangles.
+
+    Returns:
+        int64 [num_edges], distinct keys ``smaller · n + larger``, sorted.
+    """
     n = labels.size
     if model.num_edges == 0:
         return np.zeros(0, np.int64)

@@ -25,7 +25,10 @@ _PATIENCE = 5.0  # seconds to wait for a host before it counts as out of reach
 class RawFiles:
     """The raw files of one data set in one folder.
 
-    expected: file name → SHA-256 that the bytes must have. checksums: file name → SHA-256 of what was read so far.
+    Attributes:
+        folder: where they lie.
+        expected: file name → SHA-256 that the bytes must have.
+        checksums: file name → SHA-256 of what was read so far.
     """
 
     folder: Path
@@ -35,7 +38,8 @@ class RawFiles:
     def read(self, name: str) -> bytes:
         """The bytes of one file, hashed and, where a digest is published, verified before they are returned.
 
-        Raises ``DataError`` naming file, found and expected digest, or the reason why the file cannot be read.
+        Raises:
+            DataError: the file cannot be read, is no plain file, has more than 8 GiB, or another digest than the published one.
         """
         file = self.folder / name
         try:
@@ -65,7 +69,7 @@ class RawFiles:
 
 
 def cache_dir() -> Path:
-    """``$XDG_CACHE_HOME/fedgraph``, or ``~/.cache/fedgraph``. Not created here."""
+    """The folder of downloaded data: ``$XDG_CACHE_HOME/fedgraph``, or ``~/.cache/fedgraph``. Not created here."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(home) if home else Path.home() / ".cache") / "fedgraph"
 
@@ -73,7 +77,18 @@ def cache_dir() -> Path:
 def find_data_files(
     folder: str, files: tuple[str, ...], expected: Mapping[str, str], roots: Iterable[Path], direct: bool
 ) -> RawFiles | None:
-    """The first place that holds every file: ``root/folder``, or with ``direct`` also ``root/`` and folder's later parts."""
+    """The first place that holds every file.
+
+    Args:
+        folder: where the files lie below a root, such as ``planetoid/Cora/raw``.
+        files: their names.
+        expected: file name → SHA-256 that it must have.
+        roots: folders, searched in order.
+        direct: whether ``folder`` without its first part is looked for in a root, too.
+
+    Returns:
+        The files; None where no place has them all.
+    """
     for place in data_places(folder, roots, direct):
         if all((place / name).is_file() for name in files):
             return RawFiles(place, expected)
@@ -81,7 +96,17 @@ def find_data_files(
 
 
 def incomplete_data_place(folder: str, files: tuple[str, ...], roots: Iterable[Path], direct: bool) -> str:
-    """One phrase for the first place that holds some of the files but not all: which it lacks; "" where there is none."""
+    """What the first place that holds some of the files lacks.
+
+    Args:
+        folder: where the files lie below a root.
+        files: their names.
+        roots: folders, searched in order.
+        direct: as in ``find_data_files``.
+
+    Returns:
+        One phrase; "" where no place has any of them.
+    """
     for place in data_places(folder, roots, direct):
         lacking = [name for name in files if not (place / name).is_file()]
         if len(lacking) < len(files):
@@ -90,7 +115,13 @@ def incomplete_data_place(folder: str, files: tuple[str, ...], roots: Iterable[P
 
 
 def data_places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
-    """Where the files of ``folder`` may lie, in the order of the search."""
+    """Where files may lie, in the order of the search.
+
+    Args:
+        folder: below a root, such as ``planetoid/Cora/raw``.
+        roots: folders, searched in order.
+        direct: whether ``folder`` without its first part is looked for in a root, too.
+    """
     for root in roots:
         yield root / folder
         if direct:
@@ -100,11 +131,21 @@ def data_places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Pa
 def download_raw_files(
     folder: str, files: tuple[str, ...], cache: Path, pyg_class: str, attributes: Mapping[str, object]
 ) -> str:
-    """Let PyG fetch the raw files into ``cache/folder``; returns "" or one phrase that says why that failed.
+    """Let PyG fetch raw files into the user's cache.
 
     Only PyG's ``download`` is called, on an object whose constructor did not run: the constructor would go on to open the
     files, unverified. The files arrive in a temporary folder and are moved when complete, so that an interrupted download
     leaves nothing behind that looks like a data set.
+
+    Args:
+        folder: where they go below ``cache``.
+        files: what must have arrived.
+        cache: the user's cache, which is made if needed.
+        pyg_class: the class of ``torch_geometric.datasets``.
+        attributes: what its ``download`` reads.
+
+    Returns:
+        One phrase for the case that the files are not there afterwards: why the download failed, or that PyG has no such files.
     """
     try:
         from torch_geometric import datasets
@@ -135,7 +176,10 @@ def download_raw_files(
 def _knock(url: str) -> None:
     """Fail within seconds where the host of ``url`` cannot be reached; behind a proxy nothing is tried.
 
-    Without this, a machine whose packets are dropped would wait minutes for PyG's own time limit. Raises ``OSError``.
+    Without this, a machine whose packets are dropped would wait minutes for PyG's own time limit.
+
+    Raises:
+        OSError: no connection within ``_PATIENCE`` seconds.
     """
     address = urllib.parse.urlsplit(url)
     if address.hostname and not urllib.request.getproxies():
@@ -144,14 +188,19 @@ def _knock(url: str) -> None:
 
 
 class Faults:
-    """Collects lines of the form ``file:line: found; allowed``."""
+    """Collects faults of files as lines ``file:line: found; allowed``, so that one error tells all of them."""
 
     def __init__(self) -> None:
         self._first: list[str] = []
         self._count = 0
 
     def note(self, where: str, sentence: str) -> None:
-        """One more fault. where: ``file`` or ``file:line``; "" where the sentence says it."""
+        """One more fault.
+
+        Args:
+            where: ``file`` or ``file:line``; "" where the sentence says it.
+            sentence: what was found, and what is allowed.
+        """
         self._count += 1
         if self._count <= _MOST_FAULTS:
             self._first.append(f"{where}: {sentence}" if where else sentence)
@@ -166,7 +215,11 @@ class Faults:
                 self.note("", line)
 
     def refuse(self) -> None:
-        """``DataError`` that lists the first of them and counts the others; nothing where there are none."""
+        """Raise what was noted; nothing happens where nothing was.
+
+        Raises:
+            DataError: the first eight faults, a line each, and how many more there are.
+        """
         if self._count:
             more = self._count - len(self._first)
             raise DataError("\n".join([*self._first, *([f"… and {more:,} more of this kind"] if more else [])]))

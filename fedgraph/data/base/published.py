@@ -8,7 +8,7 @@ stand-in.
 import hashlib
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from fedgraph.data.base import files
 from fedgraph.data.base.block_model import BlockModel, stand_in
-from fedgraph.data.base.structure import Counts, undirected
+from fedgraph.data.base.structure import undirected
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection, Masks
@@ -35,10 +35,14 @@ ROOT_VARIABLE = "FEDGRAPH_DATA"
 class Request:
     """What the caller asked for, beside the name.
 
-    roots: folders searched in order, never written. when_unavailable: what to do without files. seed: of a generated graph.
-    path: the user's own file or folder. parameters: of families that take some (``synthetic``, ``own``). download: whether
-    PyG may be asked to fetch missing files into the user's cache. stand_in: go straight to the stand-in of a published data
-    set, reading no file.
+    Attributes:
+        roots: folders searched in order, never written.
+        when_unavailable: what to do without files.
+        seed: of a generated graph.
+        path: the user's own file or folder.
+        parameters: of data sets that take some, such as those of ``synthetic`` and ``own``.
+        download: whether PyG may be asked to fetch missing files into the user's cache.
+        stand_in: go straight to the stand-in of a published data set, reading no file.
     """
 
     roots: tuple[Path, ...] = ()
@@ -51,25 +55,61 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Counts:
+    """Published counts of a node-level data set.
+
+    Attributes:
+        nodes: how many there are.
+        edges: undirected and distinct, without self-loops.
+        features: columns.
+        classes: how many occur among the known labels.
+    """
+
+    nodes: int
+    edges: int
+    features: int
+    classes: int
+
+    def check(self, graph: Graph, lost: float = 0.0) -> Graph:
+        """``graph`` itself, where it is the published one.
+
+        Args:
+            graph: what was read.
+            lost: share of the published edges that may be missing, 0 … 1.
+
+        Raises:
+            DataError: a count differs; the line has the found and the expected ones.
+        """
+        found = Counts(graph.num_nodes, graph.num_edges, graph.num_features, np.unique(graph.labels[graph.labels >= 0]).size)
+        if replace(found, edges=self.edges) != self or not self.edges * (1 - lost) <= found.edges <= self.edges:
+            raise DataError(f"{graph.name!r} is not the published data set: found {found}, expected {self}")
+        return graph
+
+
+@dataclass(frozen=True)
 class Published:
     """The facts of one published data set.
 
-    key: ``family/dataset``.
-    title: its name in tables.
-    folder: where its files lie below a data root, in PyG's layout (``planetoid/CiteSeer/raw``).
-    files: their names.
-    columns_from_rows: as in ``Graph``.
-    sha256: file name → digest, demanded before a byte is interpreted; empty where copies with equal content differ in bytes.
-    content: ``_graphs_digest`` of what is read; "" where none is known. Copies of a data set differ in bytes, so it is of the
-        content: where one edge, word or label was changed it is another one, even where all counts are the published ones.
-    direct: whether a PyG root of this very family (the folder without its first part) is recognised beyond doubt.
-    counts: as published; zeros where the reader has counts of its own.
-    lost: share of the published edges that may be loops or repeated.
-    pyg: ``class``, the PyG class that downloads the files, and the attributes that its ``download`` reads; empty: no download.
-    stand_in: arguments of the block model that replaces the data; edges and features are those of ``counts`` unless it says
-        other ones, and one number of ``class_sizes`` holds for every class.
-    share: the size of the stand-in as a share of the published one, such as 1/20; "": its size.
-    parameters: the model of what a scenario may say under ``parameters``; None: nothing.
+    Attributes:
+        key: ``family/dataset``.
+        title: its name in tables.
+        folder: where its files lie below a data root, in PyG's layout (``planetoid/CiteSeer/raw``).
+        files: their names.
+        columns_from_rows: as in ``Graph``.
+        sha256: file name → digest, demanded before a byte is interpreted; empty where copies with equal content differ in
+            bytes.
+        content: ``_graphs_digest`` of what is read; "" where none is known. Copies of a data set differ in bytes, so it is of
+            the content: where one edge, word or label was changed it is another one, even where all counts are the published
+            ones.
+        direct: whether a PyG root of this very family (the folder without its first part) is recognised beyond doubt.
+        counts: as published; zeros where the reader has counts of its own.
+        lost: share of the published edges that may be loops or repeated.
+        pyg: ``class``, the PyG class that downloads the files, and the attributes that its ``download`` reads; empty: no
+            download.
+        stand_in: arguments of the block model that replaces the data; edges and features are those of ``counts`` unless it says
+            other ones, and one number of ``class_sizes`` holds for every class.
+        share: the size of the stand-in as a share of the published one, such as 1/20; "": its size.
+        parameters: the model of what a scenario may say under ``parameters``; None: nothing.
     """
 
     key: str
@@ -88,7 +128,7 @@ class Published:
     parameters: type[Settings] | None = None
 
     def generated(self, seed: int) -> Graph:
-        """The stand-in."""
+        """The stand-in that the block model draws. seed: 0 or more."""
         sizes = self.stand_in["class_sizes"]
         given = {"num_edges": self.counts.edges, "num_features": self.counts.features, **self.stand_in}
         given["class_sizes"] = sizes if isinstance(sizes, list) else [sizes] * self.counts.classes
@@ -102,7 +142,14 @@ def _table() -> Mapping[str, Mapping[str, Mapping[str, object]]]:
 
 
 def records(family: str) -> dict[str, Published]:
-    """The records of one family, by data set."""
+    """The records of one family.
+
+    Args:
+        family: a table of ``published.toml``.
+
+    Returns:
+        Data set → its record.
+    """
     entries = {name: {**entry, "key": f"{family}/{name}"} for name, entry in _table()[family].items()}
     return TypeAdapter(dict[str, Published]).validate_python(entries)
 
@@ -119,12 +166,14 @@ def loader(
 ) -> Callable[[str, Request], Loaded]:
     """The ``load`` of a family: it reads published files from where they are found first, or generates the stand-in.
 
-    Args:
-        read: interprets the files.
-        stand_in: (record, seed) → generated data; ``Published.generated``: by the block model.
+    The search goes over the roots of the request, then the user's cache, then a download into it. ``load`` raises
+    ``ScenarioError`` for parameters or a path, and ``DataError`` for a root that is no folder, and for files that are missing,
+    damaged or not the published ones.
 
-    ``load`` raises ``ScenarioError`` for parameters or a path, and ``DataError`` for a root that is no folder, and for files
-    that are missing, damaged or not the published ones.
+    Args:
+        datasets: the family's records.
+        read: interprets the files of one record.
+        stand_in: (record, seed) → generated data; ``Published.generated``: by the block model.
     """
 
     def load(dataset: str, request: Request) -> Loaded:
@@ -175,12 +224,16 @@ def graph(
     """What a reader read, as the published graph: arcs made undirected, without loops, each edge once.
 
     Args:
+        data: the record.
+        raw: where it was read; its checksums go into the provenance.
         arcs: sources and targets, integers [m] each.
         features: CSR [n, d].
         labels: integers [n], −1 where unknown.
+        masks: the published splits.
+        features_from_edges: as in ``Graph``.
 
     Raises:
-        DataError: where the counts are not the published ones.
+        DataError: the counts are not the published ones.
     """
     found = Graph(
         data.key,

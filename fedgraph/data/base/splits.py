@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import arrays, tables
+from fedgraph.data.base import npz, tables
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks
 
@@ -22,10 +22,19 @@ _POWER_STEPS = 300  # an approximate second eigenvector orders well enough
 
 
 def random_split(num_nodes: int, train_fraction: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Ids of training and test nodes, int64, sorted, disjoint, together every node.
+    """A random side to train on, the rest to test on.
 
-    num_nodes: at least 2. train_fraction: strictly between 0 and 1; the training side gets that share rounded to whole nodes,
-    but each side at least one. Raises ``DataError`` otherwise.
+    Args:
+        num_nodes: n ≥ 2.
+        train_fraction: strictly between 0 and 1; the training side gets that share rounded to whole nodes, but each side at
+            least one.
+        rng: draws it.
+
+    Returns:
+        Ids of training and of test nodes, int64, sorted, disjoint, together every node.
+
+    Raises:
+        DataError: an argument is out of range.
     """
     if num_nodes < 2:
         raise DataError(f"cannot split {num_nodes} node(s) into training and test; allowed: 2 or more")
@@ -37,10 +46,19 @@ def random_split(num_nodes: int, train_fraction: float, rng: np.random.Generator
 
 
 def per_class_split(graph: Graph, train: int, validation: int, rng: np.random.Generator) -> Masks:
-    """``train`` and ``validation`` labelled nodes of every class at random; all other labelled nodes are tested.
+    """Some labelled nodes of every class train, some validate, all other labelled nodes are tested.
 
     The protocol of Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018 (20 and 30), and of PPNP but for the
-    size of its validation set. Raises ``DataError`` for a class that is too small to leave a test node.
+    size of its validation set.
+
+    Args:
+        graph: its labels say the classes.
+        train: nodes of each class that train.
+        validation: nodes of each class that validate.
+        rng: draws them.
+
+    Raises:
+        DataError: a class is smaller than ``train`` + ``validation``, or no node is left to test.
     """
     order = rng.permutation(graph.num_nodes)
     parts: tuple[list[np.ndarray], ...] = ([], [], [])
@@ -61,7 +79,15 @@ def per_class_split(graph: Graph, train: int, validation: int, rng: np.random.Ge
 def part_split(graph: Graph, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The graph cut into nine balanced parts: seven train, one tests, one is dropped (DPAR's released code).
 
-    Which part does what is drawn by ``rng``. Raises ``DataError`` for fewer than nine nodes.
+    Args:
+        graph: its edges are cut.
+        rng: draws which part does what.
+
+    Returns:
+        Ids of training and of test nodes, int64, sorted.
+
+    Raises:
+        DataError: the graph has fewer than nine nodes.
     """
     if graph.num_nodes < NUM_PARTS:
         raise DataError(f"cannot cut {graph.num_nodes} node(s) into {NUM_PARTS} parts; allowed: {NUM_PARTS} or more")
@@ -72,11 +98,19 @@ def part_split(graph: Graph, rng: np.random.Generator) -> tuple[np.ndarray, np.n
 
 
 def balanced_parts(adjacency: sp.csr_array, count: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """``count`` disjoint sets of node ids whose sizes differ by at most ``count``, with few edges between them.
+    """Disjoint sets of nodes of about one size, with few edges between them.
 
     Recursive spectral bisection (Pothen, Simon, Liou, SIAM J. Matrix Anal. Appl. 11, 1990): nodes are ordered by the
     second eigenvector of the largest component's normalised adjacency, smaller components behind, and cut where the
     sizes are right.
+
+    Args:
+        adjacency: CSR [n, n], symmetric.
+        count: how many parts.
+        rng: draws where the power iteration starts.
+
+    Returns:
+        ``count`` arrays of ids, sorted, together every node; their sizes differ by at most ``count``.
     """
     if count == 1:
         return [np.arange(adjacency.shape[0])]
@@ -110,15 +144,36 @@ def _spectral_order(adjacency: sp.csr_array, rng: np.random.Generator) -> np.nda
 
 
 def read_masks(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
-    """The splits of the archive ``content``, called ``name`` in messages: 0/1, [n], or [n, k] for k splits.
+    """The splits in an ``.npz`` archive: members ``train_mask``, ``val_mask``, ``test_mask``.
 
-    No such member: none. Raises ``DataError`` for anything else.
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+        num_nodes: n; each mask holds 0 and 1 and is [n], or [n, k] for k splits.
+
+    Returns:
+        k splits; none where the archive has no such member.
+
+    Raises:
+        DataError: a mask has another shape or other values, or a split is none.
     """
-    return splits_of_masks(arrays.archive_members(content, name, NAMES), name, num_nodes)
+    return splits_of_masks(npz.archive_members(content, name, NAMES), name, num_nodes)
 
 
 def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[Masks, ...]:
-    """The splits of arrays called ``train_mask``, ``val_mask``, ``test_mask``; otherwise as ``read_masks``."""
+    """The splits of arrays of 0 and 1.
+
+    Args:
+        members: ``train_mask``, ``test_mask`` and perhaps ``val_mask``, each [n], or [n, k] for k splits; or nothing.
+        name: what an error calls the data.
+        num_nodes: n.
+
+    Returns:
+        k splits; none where there is no mask.
+
+    Raises:
+        DataError: a mask is missing, has another shape or other values, or a split is none.
+    """
     if not members:
         return ()
     if lacking := [key for key in ("train_mask", "test_mask") if key not in members]:
@@ -138,7 +193,30 @@ def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int
 
 
 def split_of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[Masks, ...]:
-    """The one split that puts node ``i`` into ``parts[i]``; ``name`` is the file, for messages."""
+    """The one split that a table says.
+
+    Args:
+        parts: node → train, validation or test; nodes without an entry are in none.
+        num_nodes: n.
+        name: the file, for an error.
+
+    Raises:
+        DataError: nobody trains, or nobody is tested.
+    """
     found = Masks(*(np.array(sorted(i for i, p in parts.items() if p == part), dtype=np.int64) for part in tables.PARTS))
     found.check(num_nodes, name)
     return (found,)
+
+
+def split_from_ids(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[Masks, ...]:
+    """One published split. Ids may stand in any order, and more than once.
+
+    Args:
+        train: integers, ids that train.
+        validation: ids that validate; it may be empty.
+        test: ids that are tested.
+
+    Returns:
+        One split, as ``Graph.masks`` holds it; it is checked when the graph is made.
+    """
+    return (Masks(*(np.unique(part).astype(np.int64) for part in (train, validation, test))),)

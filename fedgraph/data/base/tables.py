@@ -39,9 +39,14 @@ COLUMN_NAMES = frozenset(
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """rows: node id → row, in the order of the file. names: of the columns after the id, empty without a header.
+    """The texts of a features file. Where faults were found, ids, cells and lines are those of sound rows alone.
 
-    ids, cells, lines: of each row its id, its texts, and its line in the file; where faults were found, of sound rows alone.
+    Attributes:
+        rows: node id → row, in the order of the file.
+        names: of the columns after the id, empty without a header.
+        ids: of each row its id.
+        cells: of each row its texts, without the id.
+        lines: of each row its line in the file.
     """
 
     rows: dict[str, int]
@@ -52,9 +57,15 @@ class FeatureTable:
 
 
 def feature_table(content: bytes, name: str, faults: Faults) -> FeatureTable:
-    """The texts of a features file. Rows of unlike length and second rows of a node are noted as ``faults``.
+    """The texts of a features file, with or without a header.
 
-    ``DataError`` where no node is there, or columns have no names of their own.
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+        faults: where rows of unlike length, nodes without an id and second rows of a node are noted.
+
+    Raises:
+        DataError: no node is there, or a column of the header has no name of its own.
     """
     given = read_lines(content, name, least=1)
     names: tuple[str, ...] = ()
@@ -90,7 +101,19 @@ def _require_names(names: Sequence[str], name: str) -> None:
 
 
 def without_column(table: FeatureTable, column: str, name: str) -> tuple[FeatureTable, list[str | None]]:
-    """(the table without a column, that column's texts); ``DataError`` where there is none."""
+    """Take one column out of a table.
+
+    Args:
+        table: with a header.
+        column: its name.
+        name: the file, for an error.
+
+    Returns:
+        The table without it, and its texts, one a row.
+
+    Raises:
+        DataError: no column is called so.
+    """
     if column not in table.names:
         raise DataError(f"{name}: there is no column {column!r}; found: {', '.join(table.names) or 'no header'}")
     place = table.names.index(column)
@@ -100,9 +123,18 @@ def without_column(table: FeatureTable, column: str, name: str) -> tuple[Feature
 
 
 def edge_lines(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray, int]:
-    """(both ends of each line, int64 [m] each; how many further columns the widest line has).
+    """The edges of an edges file. A header alone is a graph without edges.
 
-    A header alone is a graph without edges; an empty file is refused.
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+        rows: node id → row.
+
+    Returns:
+        Both ends of each line, int64 [m] each, and how many further columns the widest line has.
+
+    Raises:
+        DataError: the file is empty, or lines name an unknown node or fewer than two; all such lines are listed.
     """
     ends: list[tuple[int, int]] = []
     more, faults = 0, Faults()
@@ -119,7 +151,17 @@ def edge_lines(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.n
 
 
 def edge_words(content: bytes, name: str, rows: Mapping[str, int], column: str) -> list[str]:
-    """The text of every edge's line in a further column. ``DataError`` where no column is called so, or a cell is empty."""
+    """The text of every edge's line in a further column.
+
+    Args:
+        content: the bytes of an edges file with a header.
+        name: what an error calls it.
+        rows: node id → row.
+        column: behind the two ids.
+
+    Raises:
+        DataError: no column is called so, or a cell is empty.
+    """
     lines = read_lines(content, name, least=2)
     head = lines[0][1]
     if column not in head[2:]:
@@ -134,19 +176,38 @@ def edge_words(content: bytes, name: str, rows: Mapping[str, int], column: str) 
 
 
 def unknown_id_sentence(node: str, rows: Mapping[str, int], number: int) -> str:
-    """The sentence about an id that no node has, in line ``number``."""
+    """The sentence about an id that no node has; of the first line it says how a header is recognised.
+
+    Args:
+        node: the id.
+        rows: node id → row.
+        number: the line.
+    """
     header = ", or a header whose columns of ids have a name such as id, node or person" if number == 1 else ""
     return f"unknown node {node[:MOST_CHARACTERS]!r}; allowed: the {len(rows)} ids of the features file{header}"
 
 
 def label_columns(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[str, ...]:
-    """The names of the columns of labels; none without a header."""
+    """The names of the columns of labels; none without a header. Arguments as for ``label_words``."""
     _, head = read_lines(content, name, least=2)[0]
     return tuple(head[1:]) if head[0].casefold() in COLUMN_NAMES and head[0] not in rows else ()
 
 
 def label_words(content: bytes, name: str, rows: Mapping[str, int], column: str = "") -> list[str | None]:
-    """The label of each row as text; None for nodes without a line, or with an empty cell. column: by name; else the first."""
+    """The label of each node, as it is written.
+
+    Args:
+        content: the bytes of a labels file.
+        name: what an error calls it.
+        rows: node id → row.
+        column: which column of labels; "": the first.
+
+    Returns:
+        One text per row, in the order of rows; None for a node without a line.
+
+    Raises:
+        DataError: no column is called so, or lines name an unknown node, a second label, or too few cells.
+    """
     given: dict[int, str] = {}
     named = label_columns(content, name, rows)
     if column and column not in named:
@@ -167,7 +228,19 @@ def label_words(content: bytes, name: str, rows: Mapping[str, int], column: str 
 
 
 def split_parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
-    """Row → the part of the split that a masks file puts it in."""
+    """The split of a masks file.
+
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+        rows: node id → row.
+
+    Returns:
+        Row → train, validation or test; nodes without a line are left out.
+
+    Raises:
+        DataError: lines name an unknown node, an unknown part, or a second part of a node.
+    """
     found: dict[int, str] = {}
     faults = Faults()
     for number, cells in without_header(read_lines(content, name, least=2), rows, columns=1):
@@ -185,10 +258,20 @@ def split_parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int,
 def headed(
     content: bytes, name: str, needed: Sequence[str] = (), faults: Faults | None = None
 ) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """(names of the columns, the lines after the header with their numbers), each line as wide as the header.
+    """A table with a header.
 
-    ``DataError`` lists the lines of other widths, or says which needed columns the header lacks. With ``faults`` the former are
-    noted there, and such lines are returned, too.
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+        needed: columns that must be there; one that is in lower case here may be written in any case there.
+        faults: where lines of another width than the header's are noted; they are returned, too. None: such lines are refused.
+
+    Returns:
+        The names of the columns, and the lines after the header with their numbers.
+
+    Raises:
+        DataError: the header lacks a needed column, a column has no name of its own, or (without ``faults``) lines of other
+            widths.
     """
     (_, head), *lines = read_lines(content, name, least=1)
     head = [cell.casefold() if cell.casefold() in needed else cell for cell in head]
@@ -208,7 +291,11 @@ def headed(
 
 
 def decoded_text(content: bytes, name: str) -> str:
-    """The text of a file; ``DataError`` names the first line that is not UTF-8."""
+    """The text of a UTF-8 file, without a byte order mark.
+
+    Raises:
+        DataError: the file is not UTF-8; the error names the first such line.
+    """
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -220,9 +307,18 @@ def decoded_text(content: bytes, name: str) -> str:
 
 
 def read_lines(content: bytes, name: str, least: int, needed: str = "at least one line") -> list[tuple[int, list[str]]]:
-    """(line number, stripped cells) of each line that is not empty. needed: what the message about an empty file asks for.
+    """The lines of a CSV file that are not empty, with their numbers; spaces around cells are cut off.
 
-    ``DataError`` lists the lines of fewer than ``least`` cells, or says that the file is empty or not separated by commas.
+    The reader is Python's ``csv``, because it says in which line of the file it is: an error can name it.
+
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+        least: how many cells a line needs.
+        needed: what the message about an empty file asks for.
+
+    Raises:
+        DataError: the file is empty or not split by commas, or lines have too few cells; all of these are listed.
     """
     reader = csv.reader(io.StringIO(decoded_text(content, name), newline=""), strict=True)
     found: list[tuple[int, list[str]]] = []
@@ -250,7 +346,13 @@ def read_lines(content: bytes, name: str, least: int, needed: str = "at least on
 def without_header(
     lines: Iterable[tuple[int, list[str]]], rows: Mapping[str, int], columns: int
 ) -> Iterator[tuple[int, list[str]]]:
-    """Leave out a first line whose first ``columns`` cells are column names and not nodes."""
+    """The lines without a first one that is a header: its first cells are names of columns and not nodes.
+
+    Args:
+        lines: of ``read_lines``.
+        rows: node id → row.
+        columns: how many cells are looked at.
+    """
     for position, (number, cells) in enumerate(lines):
         if position == 0 and all(c.casefold() in COLUMN_NAMES and c not in rows for c in cells[:columns]):
             continue
@@ -258,7 +360,7 @@ def without_header(
 
 
 def number_in(cell: str) -> float:
-    """The finite number in ``cell`` (as float32 holds it), NaN where there is none."""
+    """The finite number in a cell, NaN where there is none, or one that float32 cannot hold."""
     if "_" in cell:  # Python reads 1_0 as 10; nobody else does
         return math.nan
     try:

@@ -24,19 +24,17 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.data import base
-from fedgraph.data.base import arrays, splits, structure, tables
+from fedgraph.data.base import npz, splits, structure, tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.own import columns, federation, given_graphs, graph_folders
-from fedgraph.data.own.columns import ColumnRules
+from fedgraph.data.own.columns import OwnRules
 from fedgraph.data.own.edge_columns import EdgeRules
-from fedgraph.data.own.given_graphs import CollectionRules
 from fedgraph.data.own.one_graph import Given, graph_of_given
-from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
 
-class CsvParams(ColumnRules, EdgeRules):
+class CsvParams(OwnRules):
     """Names of the files inside the folder ``path``, and what shall be done with its columns."""
 
     edges: str = Field("edges.csv", description="file of edges: two node ids per line")
@@ -51,13 +49,13 @@ class CsvParams(ColumnRules, EdgeRules):
     kinds: list[str] = Field([], description="kinds of edges that are kept (empty: all of them, and kinds are dropped)")
 
 
-class FederationParams(federation.FederationRules):
+class FederationParams(OwnRules):
     """The folder says everything else."""
 
     labels: bool = Field(True, description="whether clients bring labels; false: nobody's is known, as links need none")
 
 
-class GraphsParams(CollectionRules):
+class GraphsParams(OwnRules):
     """What shall be done with the columns of nodes, and which column of the labels is predicted."""
 
     label: str = Field("", description="which column of labels.csv is predicted (empty: the first)")
@@ -66,13 +64,13 @@ class GraphsParams(CollectionRules):
     )
 
 
-class ObjectParams(ColumnRules, EdgeRules):
+class ObjectParams(OwnRules):
     """What ``fedgraph.compare`` was told of a graph in memory, so that a row can be fitted on others like it."""
 
     label: str = Field("", description="which column, or attribute, is predicted (empty: y or label)")
 
 
-DATASETS: dict[str, type[Settings]] = {
+DATASETS: dict[str, type[EdgeRules]] = {
     "npz": EdgeRules,
     "csv": CsvParams,
     "federation": FederationParams,
@@ -84,7 +82,13 @@ DATASETS: dict[str, type[Settings]] = {
 def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
     """The graph, or the collection of graphs, at ``request.path``.
 
-    Raises ``DataError`` naming file, line, what was found and what is allowed.
+    Args:
+        dataset: ``npz``, ``csv``, ``federation`` or ``graphs``; ``object`` is refused, since it lies in no file.
+        request: its path and parameters; the rest is not read.
+
+    Raises:
+        ScenarioError: there is no path, or a parameter is wrong.
+        DataError: the line names file, line, what was found and what is allowed.
     """
     params = base.validated(DATASETS[dataset], request.parameters, f"own/{dataset}")
     if isinstance(params, ObjectParams):
@@ -103,12 +107,17 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
         return given_graphs.graphs_as_rows(found) if params.rows else found
     if isinstance(params, CsvParams):
         return _from_csv(request.path, params)
-    return _from_npz(request.path, base.validated(EdgeRules, request.parameters, f"own/{dataset}"))
+    return _from_npz(request.path, params)
 
 
 def _from_npz(path: Path, rules: EdgeRules) -> Graph:
+    """One file with everything.
+
+    Raises:
+        DataError: a number is not finite, a label is below −1, or the file is no such archive.
+    """
     raw = RawFiles(path.parent)
-    adjacency, attributes, values = arrays.read_npz(raw.read(path.name), str(path))
+    adjacency, attributes, values = npz.read_npz(raw.read(path.name), str(path))
     for part, matrix in (("edge weight", adjacency), ("feature", attributes)):
         if matrix.data.dtype.kind not in "fiub":
             raise DataError(f"{path}: {part}s are of type {matrix.data.dtype}; allowed: numbers")
@@ -141,8 +150,24 @@ def _from_npz(path: Path, rules: EdgeRules) -> Graph:
 def _typed(
     raw: RawFiles, path: Path, params: CsvParams, rows: Mapping[str, int], ends: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
-    """(ends of the edges of kinds that are kept, twice; the number of each one's owner, or nothing; remarks)."""
-    file, kept = str(path / params.edges), np.ones(ends[0].size, dtype=bool)
+    """The edges of the kinds that are kept.
+
+    Args:
+        raw: the folder.
+        path: the same, for an error.
+        params: which columns name kinds and owners, and which kinds are kept.
+        rows: node id → row.
+        ends: both ends of each line, int64 [m] each.
+
+    Returns:
+        Both ends of each edge that is kept, the number of its owner (nothing where no column names owners), and remarks.
+
+    Raises:
+        ScenarioError: ``kinds`` without ``kind``, or a kind that no edge has.
+        DataError: a column is missing, or a cell of it is empty.
+    """
+    file = str(path / params.edges)
+    kept = np.ones(ends[0].size, dtype=bool)
     remarks: list[str] = []
     if params.kinds and not params.kind:
         raise ScenarioError("own/csv: kinds says which kinds of edges are kept, and kind, which column names them, is missing")
@@ -166,6 +191,12 @@ def _typed(
 
 
 def _from_csv(path: Path, params: CsvParams) -> Graph:
+    """A folder of tables. Faults of features, edges and labels are gathered, so that one error tells all of them.
+
+    Raises:
+        DataError: a file is missing, or lines are wrong.
+        ScenarioError: ``kinds`` is wrong (``_typed``).
+    """
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/csv needs one with {params.edges}, {params.features} and {params.labels}")
     given = bool(params.labels) and (path / params.labels).exists()
@@ -195,7 +226,7 @@ def _from_csv(path: Path, params: CsvParams) -> Graph:
     places = [f"{file}:{line}" for line in table.lines]
     read = columns.read_columns(names, table.cells, params, file, places.__getitem__, table.ids, faults)
     sources, targets, owners, remarks = _typed(raw, path, params, rows, (sources, targets))
-    more -= bool(params.owner) + bool(params.kind)
+    more -= len({params.owner, params.kind} - {""})
     masks = params.masks or ("masks.csv" if (path / "masks.csv").exists() else "")
     parts = tables.split_parts(raw.read(masks), str(path / masks), rows) if masks else {}
     weights = (f"{more} further column{'s' if more > 1 else ''} of {params.edges} (weights, times)",) if more else ()

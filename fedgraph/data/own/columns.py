@@ -25,6 +25,7 @@ from pydantic import Field
 
 from fedgraph.data.base.files import Faults
 from fedgraph.data.base.tables import number_in
+from fedgraph.data.own.edge_columns import EdgeRules
 from fedgraph.documents.settings import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import Columns
@@ -49,23 +50,40 @@ class ColumnRules(Settings):
     drop: list[str] = Field(default_factory=list, description="columns that are left out")
 
 
+class OwnRules(ColumnRules, EdgeRules):
+    """What a user decides about the columns of own tables, in files or in memory."""
+
+
 @dataclass(frozen=True, eq=False)
 class ReadColumns:
-    """matrix: CSR float32 [n, d]. names: of the d columns. from_rows: which columns there are was computed from the rows.
+    """A table of texts, as numbers.
 
-    bounded: names of columns that have bounds. remarks: whole sentences.
+    Attributes:
+        matrix: CSR float32 [n, d].
+        names: of the d columns.
+        from_rows: which columns there are was computed from the rows.
+        bounded: names of columns that have bounds, and lie within −1 … 1.
+        remarks: whole sentences for the provenance.
     """
 
     matrix: sp.csr_array
     names: tuple[str, ...]
     from_rows: bool
-    bounded: tuple[str, ...]
-    remarks: tuple[str, ...]
+    bounded: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """kind: of its cells that are not empty. values: float64 [n], NaN where empty or text."""
+    """One column, before it is encoded.
+
+    Attributes:
+        name: of the column.
+        kind: of its cells that are not empty.
+        cells: n texts.
+        values: float64 [n], NaN where empty or text.
+        empty: bool [n].
+    """
 
     name: str
     kind: Literal["yes/no", "number", "text"]
@@ -180,7 +198,11 @@ def _called(name: str, place: int) -> str:
 
 
 def headerless_column_name(place: int) -> str:
-    """What a column without a header is called: by its place in the file, the id being column 1."""
+    """What a column without a header is called.
+
+    Args:
+        place: of the column, 0 for the first one after the id, which is column 1 of the file.
+    """
     return f"column {place + 2}"
 
 
@@ -189,16 +211,13 @@ def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray
     if column.kind == "text":
         if rules.text == "drop":
             return np.zeros((len(column.cells), 0)), []
-        categories = sorted(set(column.cells))
+        categories, place = np.unique(np.array(column.cells, dtype=object), return_inverse=True)
         if len(categories) > _MOST_CATEGORIES:
             raise DataError(
                 f"{file}: column {column.name!r} has {len(categories):,} different texts; allowed: {_MOST_CATEGORIES:,} "
                 f"categories. Names and free text say who somebody is: leave the column out (drop: [{column.name}])"
             )
-        place = {text: number for number, text in enumerate(categories)}
-        table = np.zeros((len(column.cells), len(categories)))
-        table[np.arange(len(column.cells)), [place[cell] for cell in column.cells]] = 1.0
-        return table, [f"{column.name} is {text or 'missing'}" for text in categories]
+        return np.eye(len(categories))[place], [f"{column.name} is {text or 'missing'}" for text in categories]
     values, name = column.values.copy(), column.name
     if column.kind == "number" and name in rules.bounds:
         values = scaled_to_bounds(values, rules.bounds[name], f"{file}: column {name!r}")
@@ -209,7 +228,19 @@ def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray
 
 
 def scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarray:
-    """Values cut to their bounds and brought to −1 … 1; float64 [n], NaN stays NaN. ``DataError`` where bounds hold nothing."""
+    """Values cut to their bounds and brought to −1 … 1.
+
+    Args:
+        values: float64 [n].
+        bounds: the least and the largest value.
+        where: names file and column in an error.
+
+    Returns:
+        float64 [n]; NaN stays NaN.
+
+    Raises:
+        DataError: the least is not below the largest.
+    """
     least, largest = map(float, bounds)
     if not least < largest:
         raise DataError(f"{where}: bounds {least:g} … {largest:g} hold nothing; allowed: the least value, then the largest")
@@ -226,10 +257,18 @@ def _day_in(cell: str) -> float:
 
 
 def own_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str] = ()) -> Columns | None:
-    """Which columns [n, d] hold other numbers than 0 and 1, and so lie on a scale of their own; None where none does.
+    """Which columns hold other numbers than 0 and 1, and so lie on a scale of their own.
 
-    bounded: names of those that were brought to −1 … 1 already. A bag of words is left as it is: more than ``_MOST_NUMBERS``
-    columns of numbers, of which none is negative and half of the entries or more are zero.
+    A bag of words is left as it is: more than ``_MOST_NUMBERS`` columns of numbers, of which none is negative and half of the
+    entries or more are zero.
+
+    Args:
+        matrix: CSR [n, d].
+        names: of the d columns.
+        bounded: names of those that were brought to −1 … 1 already.
+
+    Returns:
+        The columns; None where none is on a scale of its own.
     """
     other = np.unique(matrix.indices[(matrix.data != 0) & (matrix.data != 1)])
     known = set(bounded)
@@ -251,6 +290,13 @@ def _missing_column_name(name: str) -> str:
 
 
 def column_kinds(columns: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, bool]]:
-    """Column → (``yes/no``, ``number`` or ``text``; whether some cell is empty), from its cells; for a draft."""
+    """What kind each column is, for a draft.
+
+    Args:
+        columns: name → its cells.
+
+    Returns:
+        Name → (``yes/no``, ``number`` or ``text``; whether some cell is empty).
+    """
     read = (_column(name, list(cells)) for name, cells in columns.items())
     return {column.name: (column.kind, bool(column.empty.any())) for column in read}

@@ -37,14 +37,14 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.data.base import arrays, splits, structure, tables
+from fedgraph.data.base import npz, owner_parts, splits, tables
 from fedgraph.data.base.files import RawFiles
-from fedgraph.data.base.structure import Cleaned, undirected
-from fedgraph.data.own import client_tables, named_tables
+from fedgraph.data.base.structure import Cleaned, changes_of, undirected
+from fedgraph.data.own import client_tables, cross_edges
 from fedgraph.data.own.client_tables import ClientTable
-from fedgraph.data.own.columns import ColumnRules, own_scales
-from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import changes_of, describe_classes, label_text
+from fedgraph.data.own.columns import OwnRules, own_scales
+from fedgraph.data.own.edge_columns import noticed
+from fedgraph.data.own.labels import describe_classes, label_text
 from fedgraph.documents.lines import Source
 from fedgraph.documents.settings import Settings, validate
 from fedgraph.errors import DataError, ScenarioError
@@ -58,10 +58,6 @@ NOTHING = {  # file → how a client says that it has none, so that a file that 
     "labels": "allowed: a line per labelled node; of a client without labels, a table with the head id,label and no line",
 }
 _PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
-
-
-class FederationRules(ColumnRules, EdgeRules):
-    """What shall be done with the columns of tables with a line per node, at all clients alike."""
 
 
 class Client(Settings):
@@ -79,29 +75,34 @@ class Manifest(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
-    """What one client gave. rows: node id → row. cleaned: its edges, and what was cleaned away.
+class Given(ClientTable):
+    """What one client gave.
 
-    split: row → part, where it brought masks. between: its side of the edges between clients.
-    more_columns: of its edges, which nobody reads. texts: its features where they are a table with a line per node, which are
-    not in ``part`` yet. file: of its features.
+    Attributes:
+        rows: node id → row.
+        cleaned: its edges, and what was cleaned away.
+        split: row → part, where it brought masks.
+        between: its side of the edges between clients.
+        more_columns: of its edges, which nobody reads.
     """
 
-    part: structure.Part
     rows: dict[str, int]
     cleaned: Cleaned
     split: dict[int, str] = field(default_factory=dict)
-    between: named_tables.Own = named_tables.NOTHING
+    between: cross_edges.Own = cross_edges.NOTHING
     more_columns: int = 0
-    texts: tables.FeatureTable | None = None
-    file: str = ""
 
 
-def load(path: Path, rules: FederationRules, labelled: bool = True) -> Graph:
-    """All clients of the folder as one graph whose nodes know their owner; a node is called ``client/id``.
+def load(path: Path, rules: OwnRules, labelled: bool = True) -> Graph:
+    """All clients of a folder as one graph whose nodes know their owner; a node is called ``client/id``.
 
-    rules: what becomes of columns, and whether features come from edges. labelled: whether labels are read; without, nobody has
-    one, and tables of labels may be missing. Raises ``DataError`` that names file, line, what was found and what is allowed.
+    Args:
+        path: the folder.
+        rules: what becomes of columns, and whether features come from edges.
+        labelled: whether labels are read; without, nobody has one, and tables of labels may be missing.
+
+    Raises:
+        DataError: the line names file, line, what was found and what is allowed.
     """
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/federation needs one with a folder per client")
@@ -124,11 +125,11 @@ def load(path: Path, rules: FederationRules, labelled: bool = True) -> Graph:
             raise DataError(f"{path / MANIFEST}: folder {folder.name!r} belongs to two clients; allowed: one client each")
         raws.append(RawFiles(folder))
         given.append(_client(raws[-1], client.name, manifest.classes if labelled else (), labelled))
-    read = client_tables.read_tables([ClientTable(g.file, g.part, g.texts) for g in given], rules, str(path))
+    read = client_tables.read_tables(given, rules, str(path))
     given = [replace(g, part=part) for g, part in zip(given, read.parts, strict=True)]
-    graph = structure.join_owners("own/federation", [g.part for g in given], Provenance("own", ""), labelled)
+    graph = owner_parts.join_owners("own/federation", [g.part for g in given], Provenance("own", ""), labelled)
     starts = np.concatenate([[0], np.cumsum([len(g.rows) for g in given])])
-    graph, crossing = named_tables.add_cross_edges(graph, [g.between for g in given], starts, names)
+    graph, crossing = cross_edges.add_cross_edges(graph, [g.between for g in given], starts, names)
     columns = tuple(sorted({name for g in given for name in g.part.column_names}))
     from_edges, seen = noticed(rules, graph.features, graph.adjacency, columns)
     checksums = {f"{raw.folder.relative_to(path)}/{name}": sha for raw in raws for name, sha in raw.checksums.items()}
@@ -136,10 +137,11 @@ def load(path: Path, rules: FederationRules, labelled: bool = True) -> Graph:
     detail = (
         f"own federation {path.name}: {many}, {graph.num_nodes} nodes, {graph.num_edges} edges, "
         f"{crossing}, {graph.num_features} features, {describe_classes(graph.num_classes)}"
-        f"{_numbered(structure.class_names([g.part for g in given]))}{_remarks(given, graph)}"
+        f"{_numbered(owner_parts.class_names([g.part for g in given]))}{_remarks(given, graph)}"
         f"{''.join(f'; {one}' for one in read.remarks)}"
     )
-    split, provenance = _joined_split(given, starts, path, names), Provenance("own", "; ".join((detail, *seen)), checksums)
+    split = _joined_split(given, starts, path, names)
+    provenance = Provenance("own", "; ".join((detail, *seen)), checksums)
     scales = own_scales(graph.features, columns, read.bounded)
     ids = tuple(
         f"{name}/{node}" for name, g in zip(names, given, strict=True) for node in sorted(g.rows, key=g.rows.__getitem__)
@@ -149,13 +151,20 @@ def load(path: Path, rules: FederationRules, labelled: bool = True) -> Graph:
 
 
 def feature_tables(path: Path) -> list[tables.FeatureTable]:
-    """The clients' tables with a line per node, for a draft; ``DataError`` as ``load`` raises it."""
+    """The clients' tables with a line per node, for a draft.
+
+    Args:
+        path: the federation's folder.
+
+    Raises:
+        DataError: a table or the manifest cannot be read.
+    """
     found = []
     for client in _manifest(RawFiles(path)).clients or tuple(_unnamed(p) for p in _folders(path)):
         raw = RawFiles(path / (client.folder or client.name))
-        for name, read in (("features.csv", RawFiles.read), ("features.parquet", named_tables.parquet)):
+        for name, read in (("features.csv", RawFiles.read), ("features.parquet", client_tables.parquet)):
             if (raw.folder / name).is_file():
-                one = named_tables.named_features(read(raw, name), str(raw.folder / name))
+                one = client_tables.named_features(read(raw, name), str(raw.folder / name))
                 found += [one] if isinstance(one, tables.FeatureTable) else []
     return found
 
@@ -193,6 +202,17 @@ def _manifest(raw: RawFiles) -> Manifest:
 
 
 def _client(raw: RawFiles, name: str, classes: Sequence[str], labelled: bool) -> Given:
+    """What one client gave, in whichever of the four forms.
+
+    Args:
+        raw: its folder.
+        name: of the client.
+        classes: the manifest's list; none: any label is allowed.
+        labelled: whether labels are read.
+
+    Raises:
+        DataError: the folder holds none or several of the forms, an unknown label, or a file that is wrong.
+    """
     folder = raw.folder
     if not folder.is_dir():
         raise DataError(f"{folder}: not a folder; client {name!r} of the federation needs one")
@@ -215,12 +235,12 @@ def _client(raw: RawFiles, name: str, classes: Sequence[str], labelled: bool) ->
         for row, part in tables.split_parts(raw.read(file.name), str(file), given.rows).items():
             if split.setdefault(row, part) != part:
                 raise DataError(f"{file}: a node is in {split[row]} and, by another file, in {part}; allowed: one part")
-    return replace(given, split=split, between=named_tables.read_between(raw, given.rows))
+    return replace(given, split=split, between=cross_edges.read_between(raw, given.rows))
 
 
 def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> Given:
     """Three tables, CSV or Parquet."""
-    read = named_tables.parquet if kind.endswith("parquet") else RawFiles.read
+    read = client_tables.parquet if kind.endswith("parquet") else RawFiles.read
     ending = kind.rpartition(".")[2]
 
     def text(stem: str) -> tuple[bytes, str]:
@@ -232,25 +252,29 @@ def _tabled(raw: RawFiles, name: str, kind: str, labelled: bool) -> Given:
             raise DataError(f"{file}: empty; {NOTHING[stem]}")
         return content, str(file)
 
-    features = named_tables.named_features(*text("features"))
-    texts = features if isinstance(features, tables.FeatureTable) else None
-    nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), (), np.zeros(0, np.float32)
-    rows, set_rows, columns, column_names, values = (
-        features if not isinstance(features, tables.FeatureTable) else (features.rows, *nothing)
-    )
+    features = client_tables.named_features(*text("features"))
+    rows = features.rows
     one, two, more = tables.edge_lines(*text("edges"), rows)
     told = tables.label_words(*text("labels"), rows) if labelled else [None] * len(rows)
     words = np.array([label_text(word) or "" for word in told])
     cleaned = undirected(one, two, len(rows))
-    part = structure.Part(name, cleaned.adjacency, set_rows, columns, column_names, words, (), values)
-    return Given(part, rows, cleaned, more_columns=more, texts=texts, file=str(raw.folder / kind))
+    nothing = np.zeros(0, np.int64)
+    part = owner_parts.Part(name, cleaned.adjacency, nothing, nothing, (), words)
+    texts = None
+    if isinstance(features, tables.FeatureTable):
+        texts = features
+    else:
+        part = replace(
+            part, rows=features.set_rows, columns=features.columns, column_names=features.names, values=features.values
+        )
+    return Given(str(raw.folder / kind), part, texts, rows, cleaned, more_columns=more)
 
 
 def _whole(raw: RawFiles, name: str, kind: str) -> Given:
     """One file with everything; nodes are called 0 … n − 1."""
     file = str(raw.folder / kind)
     if kind == "graph.npz":
-        adjacency, features, labels = arrays.read_npz(raw.read(kind), file)
+        adjacency, features, labels = npz.read_npz(raw.read(kind), file)
         # Row → part, of the masks that an ``.npz`` may hold; ``DataError`` where it holds several splits.
         num_nodes = labels.size
         masks = splits.read_masks(raw.read(kind), file, num_nodes)
@@ -266,25 +290,25 @@ def _whole(raw: RawFiles, name: str, kind: str) -> Given:
         there = arcs.data != 0
         one, two = arcs.coords[0][there], arcs.coords[1][there]
     else:
-        one, two, features, labels, split = named_tables.data_object(raw.read(kind), file)
+        one, two, features, labels, split = client_tables.data_object(raw.read(kind), file)
     n = labels.size
     entries = sp.coo_array(features)
     if not np.isfinite(entries.data.astype(np.float64)).all():
         raise DataError(f"{file}: a feature is NaN or infinite; allowed: finite numbers")
     names = tuple(str(i) for i in range(features.shape[1]))
     if (raw.folder / "feature_names.txt").is_file():
-        names = named_tables.names(raw, "feature_names.txt", features.shape[1])
+        names = client_tables.names(raw, "feature_names.txt", features.shape[1])
     if labels.dtype.kind not in "iubUS":
         raise DataError(f"{file}: labels have type {labels.dtype}; allowed: whole numbers, -1 where unknown, or text")
     if labels.dtype.kind == "i" and labels.size and labels.min() < -1:
         raise DataError(f"{file}: the least label is {labels.min()}; allowed: whole numbers, -1 where unknown")
     words = np.array([label_text(value) or "" for value in labels.tolist()])
     cleaned = undirected(one, two, n)
-    part = structure.Part(
+    part = owner_parts.Part(
         name, cleaned.adjacency, entries.coords[0], entries.coords[1].astype(np.int64), names, words, (),
         entries.data.astype(np.float32),
     )  # fmt: skip
-    return Given(part, {str(i): i for i in range(n)}, cleaned, split, file=file)
+    return Given(file, part, None, {str(i): i for i in range(n)}, cleaned, split)
 
 
 def _numbered(names: Sequence[str]) -> str:

@@ -9,26 +9,30 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base.files import Faults
-from fedgraph.data.base.structure import Cleaned, diagonal_blocks, feature_matrix, undirected
-from fedgraph.data.own.columns import ColumnRules, own_scales, read_columns
+from fedgraph.data.base.structure import Cleaned, changes_of, diagonal_blocks, feature_matrix, undirected
+from fedgraph.data.own.columns import ColumnRules, ReadColumns, own_scales, read_columns
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import ReadLabels, changes_of, read_labels
+from fedgraph.data.own.labels import ReadLabels, read_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Names, Provenance
 
 MOST_DEGREE = 5  # degrees from here on share a column
 
 
-class CollectionRules(ColumnRules, EdgeRules):
-    """What shall be done with the columns of nodes."""
-
-
 @dataclass(frozen=True, eq=False)
 class GivenGraph:
-    """One graph of a file. columns: names of the cells of its nodes. nodes: their ids. cells: one row of texts per node.
+    """One graph of a file.
 
-    file, lines: where each node stands. ends: int64 [m, 2], rows of the ends of edges. label: None where nobody knows it.
-    owner: who holds it; "" where nobody is named.
+    Attributes:
+        name: of the graph.
+        columns: names of the cells of its nodes.
+        nodes: their ids.
+        cells: one row of texts per node.
+        file: where the nodes stand.
+        lines: the line of each node.
+        ends: int64 [m, 2], rows of the ends of edges.
+        label: None where nobody knows it.
+        owner: who holds it; "" where nobody is named.
     """
 
     name: str
@@ -44,9 +48,18 @@ class GivenGraph:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """All graphs beside each other. names, sizes, labels, owners: one per graph. ends: int64 [m, 2], counted over all nodes.
+    """All graphs beside each other, with n nodes together.
 
-    matrix: CSR [n, d]. columns: d names. ids: n of them, or none. from_rows, bounded, remarks: as ``ReadColumns`` says.
+    Attributes:
+        names: one per graph.
+        sizes: int64, the nodes of each graph.
+        labels: one per graph.
+        owners: one per graph.
+        ends: int64 [m, 2], the ends of edges, counted over all nodes.
+        read: the columns of all n nodes.
+        ids: n of them, or none.
+        unused: what the data hold and no method reads.
+        checksums: file name → SHA-256.
     """
 
     names: Sequence[str]
@@ -54,12 +67,8 @@ class Joined:
     labels: Sequence[object]
     owners: Sequence[str]
     ends: np.ndarray
-    matrix: sp.csr_array
-    columns: tuple[str, ...]
+    read: ReadColumns
     ids: tuple[str, ...] = ()
-    from_rows: bool = False
-    bounded: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     checksums: dict[str, str] = field(default_factory=dict)
 
@@ -67,9 +76,18 @@ class Joined:
 def side_by_side(
     given: Sequence[GivenGraph], rules: ColumnRules, file: str, unused: Sequence[str], sums: dict[str, str], faults: Faults
 ) -> Joined:
-    """The graphs with one list of columns; where a graph has no such column its cells are empty. file: names them in an error.
+    """The graphs with one list of columns; where a graph has no such column its cells are empty.
 
-    ``DataError`` lists the faults that were found before, and every cell that the rules do not allow.
+    Args:
+        given: the graphs, one or more.
+        rules: what becomes of columns.
+        file: names all of them in an error.
+        unused: what their files hold and no method reads.
+        sums: file name → SHA-256.
+        faults: what was found wrong before.
+
+    Raises:
+        DataError: it lists the faults that were found before, and every cell that the rules do not allow.
     """
     every = tuple(dict.fromkeys(name for graph in given for name in graph.columns))
     rows: list[Sequence[str]] = []
@@ -94,12 +112,8 @@ def side_by_side(
         labels=[graph.label for graph in given],
         owners=[graph.owner for graph in given],
         ends=np.concatenate([graph.ends + start for graph, start in zip(given, starts, strict=True)]),
-        matrix=read.matrix,
-        columns=read.names,
+        read=read,
         ids=ids,
-        from_rows=read.from_rows,
-        bounded=read.bounded,
-        remarks=read.remarks,
         unused=tuple(unused),
         checksums=sums,
     )
@@ -114,7 +128,7 @@ def _provenance(
     counted += f", {len(labels.classes)} classes" + (f", {num_owners} owners" if num_owners else "")
     left_out = ("graphs without a label are left out",) if known < labels.numbers.size else ()
     more = (f"not used: {', '.join(given.unused)}",) if given.unused else ()
-    parts = (counted, *labels.remarks, *left_out, *more, *changes_of([cleaned]), *given.remarks, *seen)
+    parts = (counted, *labels.remarks, *left_out, *more, *changes_of([cleaned]), *given.read.remarks, *seen)
     return Provenance("own", "; ".join(parts), given.checksums)
 
 
@@ -137,9 +151,9 @@ def labelled_collection(name: str, title: str, given: Joined, rules: EdgeRules, 
             f"{where}: graph {given.names[given.owners.index('')]!r} has no owner, others have; allowed: all or none"
         )
     cleaned = undirected(given.ends[:, 0], given.ends[:, 1], int(given.sizes.sum()))
-    matrix = feature_matrix(given.matrix)
-    from_edges, seen = noticed(rules, matrix, cleaned.adjacency, given.columns)
-    scales = own_scales(matrix, given.columns, given.bounded)
+    matrix = feature_matrix(given.read.matrix)
+    from_edges, seen = noticed(rules, matrix, cleaned.adjacency, given.read.names)
+    scales = own_scales(matrix, given.read.names, given.read.bounded)
     known = np.flatnonzero(labels.numbers >= 0)
     owners = sorted(set(given.owners) - {""})
     provenance = _provenance(title, given, labels, len(owners), cleaned, seen)
@@ -154,9 +168,9 @@ def labelled_collection(name: str, title: str, given: Joined, rules: EdgeRules, 
             num_classes=0,
             provenance=provenance,
             features_from_edges=from_edges,
-            columns_from_rows=given.from_rows or (scales is not None and bool(scales.names)),
+            columns_from_rows=given.read.from_rows or (scales is not None and bool(scales.names)),
             nodes_from_edges=False,
-            names=Names(given.ids[own], given.columns),
+            names=Names(given.ids[own], given.read.names),
             columns=scales,
         )
 
@@ -177,7 +191,15 @@ def labelled_collection(name: str, title: str, given: Joined, rules: EdgeRules, 
 
 
 def graphs_as_rows(collection: GraphCollection) -> Graph:
-    """One node per graph, without edges: owners and labels are those of the graphs. Columns of bounds stay within −1 … 1."""
+    """One node per graph, without edges; owners and labels are those of the graphs.
+
+    Args:
+        collection: k graphs with the same columns.
+
+    Returns:
+        k rows of the numbers of nodes and edges, the mean degree, the shares of degrees, and the mean of each column. Means of
+        columns with bounds stay within −1 … 1.
+    """
     first = collection.graphs[0]
     sizes = np.array([graph.num_nodes for graph in collection.graphs])
     degrees = [

@@ -23,7 +23,8 @@ from fedgraph.data import tu
 from fedgraph.data.base import tables
 from fedgraph.data.base.files import Faults, RawFiles
 from fedgraph.data.own import graphml
-from fedgraph.data.own.given_graphs import CollectionRules, GivenGraph, labelled_collection, side_by_side
+from fedgraph.data.own.columns import OwnRules
+from fedgraph.data.own.given_graphs import GivenGraph, labelled_collection, side_by_side
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
@@ -40,8 +41,13 @@ KINDS = (
 class Found:
     """What was read so far.
 
-    unused: what the files hold and no method reads. labels: columns that could be predicted. faults: of all files; where there
-    are some, only what is sound was read. lacking: whether graphs could not be read at all.
+    Attributes:
+        graphs: with labels and owners.
+        unused: what the files hold and no method reads.
+        checksums: file name → SHA-256.
+        labels: columns that could be predicted.
+        faults: of all files; where there are some, only what is sound was read.
+        lacking: whether graphs could not be read at all.
     """
 
     graphs: list[GivenGraph] = field(default_factory=list)
@@ -53,14 +59,23 @@ class Found:
 
 
 def is_collection(folder: Path) -> bool:
-    """Whether ``own/graphs`` would read it. A folder with ``features.csv`` is one graph, folders of these are a federation."""
+    """Whether ``own/graphs`` would read a folder.
+
+    A folder with ``features.csv`` is one graph, and folders of these are a federation.
+    """
     return folder.is_dir() and (_kind(folder) != "" or any(map(_kind, _folders(folder))))
 
 
-def load(path: Path, rules: CollectionRules, label: str) -> GraphCollection:
-    """The collection in a folder. label: the column of labels.csv; "": the first.
+def load(path: Path, rules: OwnRules, label: str) -> GraphCollection:
+    """The collection in a folder.
 
-    Raises ``DataError``: all faults of all files, each with file, line, what was found and what is allowed.
+    Args:
+        path: the folder.
+        rules: what becomes of columns.
+        label: the column of labels.csv that is predicted; "": the first.
+
+    Raises:
+        DataError: all faults of all files, each with file, line, what was found and what is allowed.
     """
     found = read(path, label)
     if not found.graphs:
@@ -70,7 +85,15 @@ def load(path: Path, rules: CollectionRules, label: str) -> GraphCollection:
 
 
 def read(path: Path, label: str = "") -> Found:
-    """What lies in the folder, before anything is decided about columns. Errors and ``label`` as for ``load``."""
+    """What lies in a folder, before anything is decided about columns.
+
+    Args:
+        path: the folder.
+        label: as for ``load``.
+
+    Raises:
+        DataError: there is no graph, or the layout is wrong. Faults of lines are noted in the result and not raised.
+    """
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/graphs needs one. {KINDS}")
     found = Found()
@@ -277,7 +300,8 @@ def _of_tu(raw: RawFiles, found: Found) -> Iterator[GivenGraph]:
         own = slice(starts[graph], starts[graph + 1])
         nodes = tuple(str(node + 1) for node in range(own.start, own.stop))
         mine = ends[order[cuts[graph] : cuts[graph + 1]]] - own.start
-        lines, label = range(own.start + 1, own.stop + 1), f"class {labels[graph]}"
+        lines = range(own.start + 1, own.stop + 1)
+        label = f"class {labels[graph]}"
         file = str(raw.folder / several[0])
         yield GivenGraph(str(graph + 1), tuple(columns), nodes, cells[own], file, lines, mine, label)
 

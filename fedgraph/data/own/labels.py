@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import SupportsFloat
 
 import numpy as np
 
-from fedgraph.data.base.structure import Cleaned
+from fedgraph.data.base.tables import number_in
 from fedgraph.errors import DataError
 
 _MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat", "none"})  # as Python, NumPy and pandas write them
@@ -19,9 +19,12 @@ _MOST_FRACTIONS = 20  # distinct labels with a fraction; more than that is a num
 
 @dataclass(frozen=True, eq=False)
 class ReadLabels:
-    """classes: the names, in the order of their numbers. numbers: int64 [n], −1 where the label is missing.
+    """Labels, as classes.
 
-    remarks: whole sentences about what counted as missing, and what looks as if it should.
+    Attributes:
+        numbers: int64 [n], −1 where the label is missing.
+        classes: the names, in the order of their numbers.
+        remarks: whole sentences about what counted as missing, and what looks as if it should.
     """
 
     numbers: np.ndarray
@@ -75,7 +78,15 @@ def read_labels(values: Iterable[object], where: str, what: str = "node") -> Rea
 
 
 def label_text(value: object) -> str | None:
-    """The label as text, None where it is missing. Whole numbers lose their ``.0``: pandas adds it beside missing ones."""
+    """A label as text.
+
+    Args:
+        value: text, a number, true or false, or missing in any way that Python, NumPy and pandas have.
+
+    Returns:
+        The text without spaces around it; None where the label is missing. Whole numbers lose their ``.0``: pandas adds it
+        beside missing ones.
+    """
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, str):
@@ -94,10 +105,7 @@ def label_text(value: object) -> str | None:
 
 
 def _is_fraction(text: str) -> bool:
-    try:
-        number = float(text)
-    except ValueError:
-        return False
+    number = number_in(text)
     return math.isfinite(number) and not number.is_integer()
 
 
@@ -106,14 +114,3 @@ def _by_value(label: str) -> tuple[int, int, str]:
     digits = label.removeprefix("-")
     whole = digits.isascii() and digits.isdigit() and len(digits) <= 18
     return (0, int(label), "") if whole else (1, 0, label)
-
-
-def changes_of(given: Sequence[Cleaned]) -> list[str]:
-    """What was done to edges, counted over all of them, as one part of a sentence; none where nothing was."""
-    counted = (
-        (sum(c.one_way for c in given), "edges listed in one direction, read in both"),
-        (sum(c.repeated for c in given), "repeated edges coalesced"),
-        (sum(c.loops for c in given), "self-loops dropped"),
-    )
-    changed = ", ".join(f"{count} {what}" for count, what in counted if count)
-    return [changed] if changed else []

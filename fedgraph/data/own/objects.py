@@ -7,6 +7,7 @@ named in the graph's provenance and in the log ``fedgraph``.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data.base import splits, validated
-from fedgraph.data.own.columns import ColumnRules, read_columns
+from fedgraph.data.own.columns import ColumnRules, OwnRules, ReadColumns, read_columns
 from fedgraph.data.own.edge_columns import EdgeRules
 from fedgraph.data.own.given_graphs import Joined, labelled_collection
-from fedgraph.data.own.one_graph import Given, graph_of_given, logger
+from fedgraph.data.own.one_graph import Given, graph_of_given
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, Masks
 
@@ -32,10 +33,6 @@ _READ_OF_PYG = ("x", "edge_index", "y", "num_nodes")
 OWNER = "owner"  # of a small graph: who holds it
 
 
-class ObjectRules(ColumnRules, EdgeRules):
-    """What ``compare(columns=…)`` may say."""
-
-
 def graph_of(
     data: Any, name: str, label: str | None = None, columns: Mapping[str, object] | None = None, labelled: bool = True
 ) -> Graph:
@@ -46,17 +43,17 @@ def graph_of(
             ``Graph``.
         name: what it is called.
         label: the column or node attribute with the labels, where it has another name than ``y`` or ``label``.
-        columns: what becomes of columns of a pandas table, as ``columns.ColumnRules`` says; ``from_edges`` of any data.
+        columns: what becomes of the columns of a pandas table (``columns.OwnRules``); of other data only ``from_edges`` counts.
         labelled: whether some label must be known. If not, labels are not read, and a table of nodes needs none.
 
     Returns:
-        The graph; its provenance says what was not used.
+        The graph; its provenance says what was not used. A ``Graph`` is returned as it is.
 
     Raises:
         DataError: one line that says what was found and what is allowed.
         ScenarioError: ``columns`` holds a key or a value that is not allowed.
     """
-    rules = validated(ObjectRules, columns or {}, "own/object")
+    rules = validated(OwnRules, columns or {}, "own/object")
     if isinstance(data, Graph):
         return data
     if isinstance(data, tuple) and len(data) == 2 and all(hasattr(part, "columns") for part in data):
@@ -163,7 +160,7 @@ def _of_arrays(adjacency: Any, features: Any, labels: Any, name: str) -> Given:
 def _of_tables(
     nodes: pd.DataFrame, edges: pd.DataFrame, name: str, label: str | None, rules: ColumnRules, labelled: bool
 ) -> Given:
-    """nodes: its id is the column ``id``, else the index. edges: the columns of the ends by name, else the first two."""
+    """Two pandas tables. A node's id is its column ``id``, else the index; edges have named ends, or the first two columns."""
     columns = [str(column) for column in nodes.columns]
     chosen = label or next((column for column in columns if column.casefold() in _LABEL_COLUMNS), None)
     if labelled and (chosen is None or chosen not in columns):
@@ -247,12 +244,15 @@ def graphs_from_objects(given: Sequence[object], name: str, rules: EdgeRules, la
         labels=[one_label for _, _, one_label, _ in read],
         owners=[owner for *_, owner in read],
         ends=np.concatenate([ends + start for (_, ends, _, _), start in zip(read, starts, strict=True)]),
-        matrix=sp.csr_array(np.concatenate([rows for rows, *_ in read])),
-        columns=tuple(f"column {place}" for place in range(widths[0])),
+        read=ReadColumns(
+            matrix=sp.csr_array(np.concatenate([rows for rows, *_ in read])),
+            names=tuple(f"column {place}" for place in range(widths[0])),
+            from_rows=False,
+        ),
         unused=tuple(unused),
     )
     if unused:
-        logger.warning("%s: not used: %s", name, ", ".join(unused))
+        logging.getLogger("fedgraph").warning("%s: not used: %s", name, ", ".join(unused))
     return labelled_collection(name, f"graphs in memory called {name}", found, rules, "the labels")
 
 
@@ -266,7 +266,8 @@ def _small(graph: Any, where: str, label: str, unused: dict[str, None]) -> tuple
         labels = np.asarray([] if told.get("y") is None else told["y"]).reshape(-1).tolist()
         if len(labels) > 1:
             raise DataError(f"{where}: y has {len(labels)} labels; allowed: one for the graph")
-        found, more = labels[0] if labels else None, _unused_of_pyg(graph, (*_READ_OF_PYG, OWNER), "objects")
+        found = labels[0] if labels else None
+        more = _unused_of_pyg(graph, (*_READ_OF_PYG, OWNER), "objects")
     elif isinstance(graph, nx.Graph):
         rows, ends, more = _parts_of_networkx(graph, where, ("x",))
         found, told = graph.graph.get(label), graph.graph

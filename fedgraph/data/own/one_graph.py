@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base.structure import feature_matrix, undirected
+from fedgraph.data.base.structure import changes_of, feature_matrix, undirected
 from fedgraph.data.own.columns import own_scales
 from fedgraph.data.own.edge_columns import EdgeRules, noticed
-from fedgraph.data.own.labels import ReadLabels, changes_of, describe_classes, read_labels
+from fedgraph.data.own.labels import ReadLabels, describe_classes, read_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, Masks, Names, Provenance
 
@@ -25,7 +25,7 @@ logger = logging.getLogger("fedgraph")
 class Given:
     """What was given.
 
-    Args:
+    Attributes:
         name: of the graph.
         title: what the provenance calls it.
         one: ends of arcs, integers [m].
@@ -61,9 +61,17 @@ class Given:
 
 
 def graph_of_given(given: Given, rules: EdgeRules, labelled: bool = True) -> Graph:
-    """The graph. labelled: whether some label must be known; if not, none is read.
+    """The graph of what was given, checked.
 
-    Raises ``DataError`` in one line that says what was found and what is allowed.
+    Of a graph in memory the log ``fedgraph`` says what is not used and what looks doubtful; of files the provenance does.
+
+    Args:
+        given: in files or in memory.
+        rules: whether columns were computed from edges.
+        labelled: whether some label must be known; if not, none is read.
+
+    Raises:
+        DataError: one line that says what was found and what is allowed.
     """
     dense = given.rows if sp.issparse(given.rows) else np.atleast_2d(np.asarray(given.rows, np.float64))
     matrix, words = feature_matrix(sp.csr_array(dense)), list(given.words)

@@ -1,0 +1,234 @@
+"""Arrays as numpy and scipy save them, in one ``.npy`` or ``.npz`` file; one clear error per fault.
+
+The gnn-benchmark ``.npz`` (Shchur et al., "Pitfalls of Graph Neural Network Evaluation", 2018) has the keys ``adj_data,
+adj_indices, adj_indptr, adj_shape``, the same with ``attr_``, and ``labels``; PPNP writes ``adj_matrix.data`` and so on.
+Members that hold pickled objects (``class_names`` in some files) are never touched: numpy reads a member only when asked, and
+refuses pickles.
+"""
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.data.base import published
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.base.structure import feature_matrix
+from fedgraph.errors import DataError
+from fedgraph.types import Graph
+
+# What numpy and zipfile raise for files that are cut off, damaged, encrypted, or claim more than they hold.
+DAMAGED = (
+    ValueError, OSError, EOFError, KeyError, TypeError, RuntimeError, NotImplementedError, MemoryError, OverflowError,
+    SyntaxError, struct.error, zlib.error, zipfile.BadZipFile,
+)  # fmt: skip
+_MOST_FEATURES = 1_000_000  # a model has weights for each column, whether a node has a value there or not
+MOST_BYTES = 8 * 1024**3  # of all members, unpacked
+_PARTS = ("data", "indices", "indptr", "shape")
+_PREFIXES = {"adjacency": ("adj_", "adj_matrix."), "attributes": ("attr_", "attr_matrix.")}
+
+
+class SparseGraph(NamedTuple):
+    """What a file says, untreated.
+
+    Attributes:
+        adjacency: CSR [n, n], may be directed and weighted.
+        attributes: CSR [n, d].
+        labels: [n], any type.
+    """
+
+    adjacency: sp.csr_array
+    attributes: sp.csr_array
+    labels: np.ndarray
+
+
+def read_npz(content: bytes, name: str) -> SparseGraph:
+    """The graph in one file of the gnn-benchmark layout, or of PPNP's.
+
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+
+    Raises:
+        DataError: anything unexpected: no archive, a member that is missing, pickled or malformed, shapes that do not fit, more
+            than a million columns, more than 8 GiB unpacked.
+    """
+    with _opened(content, name) as archive:
+        adjacency, attributes = (_sparse(archive, _PREFIXES[part], name, part) for part in ("adjacency", "attributes"))
+        labels = _member(archive, "labels", name)
+    rows, columns = adjacency.shape
+    if rows != columns:
+        raise DataError(f"{name}: adjacency is {rows} × {columns}; allowed: square")
+    if attributes.shape[0] != rows or labels.shape != (rows,):
+        raise DataError(
+            f"{name}: {rows} nodes in the adjacency, {attributes.shape[0]} rows of attributes, labels of shape {labels.shape}; "
+            "allowed: the same number of each"
+        )
+    require_width(attributes.shape[1], name)  # before anybody names the columns
+    return SparseGraph(adjacency, attributes, labels)
+
+
+def read_gnn_benchmark(data: published.Published, raw: RawFiles) -> Graph:
+    """CitationFull, Coauthor and Amazon, each in one ``.npz``; attributes are binarised.
+
+    The checksum is recorded, not demanded: copies in circulation hold equal arrays in different bytes (compressed or not,
+    with or without the text fields).
+
+    Raises:
+        DataError: the file is damaged, or its counts are not the published ones.
+    """
+    (file,) = data.files
+    adjacency, attributes, labels = read_npz(raw.read(file), str(raw.folder / file))
+    arcs = sp.coo_array(adjacency)
+    features = feature_matrix(attributes, binarise=True)
+    return published.graph(data, raw, (arcs.row, arcs.col), features, labels, features_from_edges=False)
+
+
+def archive_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Some of an archive's arrays.
+
+    Args:
+        content: the file's bytes.
+        name: what an error calls it.
+        wanted: names of members; those that the file lacks are left out.
+
+    Raises:
+        DataError: it is no archive, or a wanted member is no plain array.
+    """
+    with _opened(content, name) as archive:
+        return {key: _member(archive, key, name) for key in wanted if key in archive}
+
+
+def npy_array(raw: RawFiles, name: str) -> np.ndarray:
+    """A plain ``.npy`` file of numbers; a pickle is refused.
+
+    Args:
+        raw: the folder.
+        name: the file.
+
+    Returns:
+        The array as it was saved, of any shape.
+
+    Raises:
+        DataError: the file is damaged, or holds no numbers.
+    """
+    try:
+        found = np.load(io.BytesIO(raw.read(name)), allow_pickle=False)
+    except DAMAGED as error:
+        raise DataError(f"{raw.folder / name}: not a plain array ({error}); a pickle is refused") from error
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiub":
+        raise DataError(
+            f"{raw.folder / name}: holds {getattr(found, 'dtype', type(found).__name__)}; allowed: one array of numbers"
+        )
+    return found
+
+
+def sparse_matrix_ends(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray, int]:
+    """The ends of the entries of a square sparse matrix that scipy saved; values are not read.
+
+    Args:
+        raw: the folder.
+        name: a file with ``indices, indptr, shape`` (CSR), or with ``row, col, shape``.
+
+    Returns:
+        Rows and columns of the entries, int [m] each, and the number of nodes n.
+
+    Raises:
+        DataError: the file is damaged, or names a node outside 0 … n − 1.
+    """
+    file = str(raw.folder / name)
+    parts = archive_members(raw.read(name), file, ("indices", "indptr", "row", "col", "shape"))
+    shape = parts.get("shape", np.zeros(0))
+    if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape[0] != shape[1] or shape[0] < 1:
+        raise DataError(f"{file}: shape is {shape.tolist()}; allowed: [n, n] with at least one node")
+    n = int(shape[0])
+    if {"row", "col"} <= set(parts):
+        sources, targets = parts["row"], parts["col"]
+    elif {"indices", "indptr"} <= set(parts):
+        targets, indptr = parts["indices"], parts["indptr"]
+        steps = np.diff(indptr) if indptr.dtype.kind in "iu" and indptr.ndim == 1 else np.array([-1])
+        if indptr.shape != (n + 1,) or (steps < 0).any() or indptr[0] != 0 or indptr[-1] != targets.size:
+            raise DataError(f"{file}: indptr does not fit {n} rows and {targets.size} entries; allowed: a CSR matrix")
+        sources = np.repeat(np.arange(n), steps)
+    else:
+        raise DataError(
+            f"{file}: holds {', '.join(parts) or 'none'} of a sparse matrix; allowed: indices and indptr, or row and col"
+        )
+    for which in (sources, targets):
+        if which.dtype.kind not in "iu" or which.ndim != 1 or sources.shape != targets.shape:
+            raise DataError(f"{file}: an edge is two whole numbers, found {which.dtype} of shape {which.shape}")
+        if which.size and (which.min() < 0 or which.max() >= n):
+            raise DataError(
+                f"{file}: an edge names node {which.max() if which.max() >= n else which.min()}; allowed: 0 … {n - 1}"
+            )
+    return sources, targets, n
+
+
+def require_width(columns: int, where: str) -> None:
+    """Refuse more feature columns than a model can have: it has weights for each.
+
+    Args:
+        columns: how many there are.
+        where: what an error calls the data.
+
+    Raises:
+        DataError: there are more than a million.
+    """
+    if columns > _MOST_FEATURES:
+        raise DataError(f"{where}: {columns:,} feature columns; allowed: at most {_MOST_FEATURES:,}")
+
+
+def _opened(content: bytes, name: str) -> np.lib.npyio.NpzFile:
+    try:
+        archive = np.load(io.BytesIO(content), allow_pickle=False)
+    except DAMAGED as error:
+        why = "its bytes are no zip" if "pickle" in str(error) else error  # numpy would advise to open it as a pickle
+        raise DataError(f"{name}: not an .npz archive ({why}); a pickle is refused") from error
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise DataError(f"{name}: holds one bare array; allowed: an .npz archive with adj_*, attr_* and labels")
+    members_of_zip = archive.zip.infolist() if archive.zip else []
+    unpacked = sum(int(member.file_size) for member in members_of_zip)
+    if unpacked > MOST_BYTES:
+        raise DataError(f"{name}: {unpacked:,} bytes when unpacked; allowed: at most {MOST_BYTES:,}")
+    return archive
+
+
+def _sparse(archive: Mapping[str, np.ndarray], prefixes: tuple[str, ...], name: str, part: str) -> sp.csr_array:
+    """One CSR matrix under the first of ``prefixes`` that the file has."""
+    prefix = next((p for p in prefixes if f"{p}data" in archive), None)
+    if prefix is None:
+        wanted = " or ".join(f"{p}{{{','.join(_PARTS)}}}" for p in prefixes)
+        raise DataError(f"{name}: no {part}; expected the members {wanted}, found {', '.join(archive) or 'none'}")
+    data, indices, indptr, shape = (_member(archive, f"{prefix}{p}", name) for p in _PARTS)
+    for key, array in (("indices", indices), ("indptr", indptr), ("shape", shape)):
+        if array.dtype.kind not in "iu" or array.ndim != 1:
+            kind = f"{array.ndim} dimension(s) of type {array.dtype}"
+            raise DataError(f"{name}: {prefix}{key} has {kind}; allowed: one dimension of whole numbers (type int32 or int64)")
+    if shape.size != 2 or shape.min() < 0:
+        raise DataError(f"{name}: {prefix}shape is {shape[:4].tolist()}; allowed: two numbers, rows and columns")
+    if data.dtype.kind not in "fiub":
+        raise DataError(f"{name}: {prefix}data is of type {data.dtype}; allowed: numbers")
+    try:
+        matrix = sp.csr_array((data, indices, indptr), shape=tuple(int(s) for s in shape))
+        matrix.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
+        raise DataError(f"{name}: {prefix}* is not a sparse matrix in CSR form ({error})") from error
+    return matrix
+
+
+def _member(archive: Mapping[str, np.ndarray], key: str, name: str) -> np.ndarray:
+    """One array, never a pickled one."""
+    if key not in archive:
+        raise DataError(f"{name}: no member {key!r}; found {', '.join(archive) or 'none'}")
+    try:
+        found = archive[key]
+    except DAMAGED as error:
+        raise DataError(f"{name}: member {key!r} is refused ({error}); store it as a plain array, never a pickle") from error
+    if not isinstance(found, np.ndarray):
+        raise DataError(f"{name}: member {key!r} is no array; allowed: arrays as numpy stores them")
+    return found
