@@ -22,10 +22,8 @@ from fedgraph.compiled import compiled
 
 def first_lower_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace]) -> np.ndarray:
     """float64 [len(first), len(second)], each at most the discrepancy of its pair, up to rounding (about 1e-15 relatively)."""
-    ends, values, weights = _lines(first)
-    other_ends, other_values, other_weights = _lines(second)
     found = np.empty((len(first), len(second)))
-    _on_lines(ends, values, weights, other_ends, other_values, other_weights, found)
+    _on_lines(*_lines(first), *_lines(second), found)
     return found
 
 

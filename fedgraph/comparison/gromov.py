@@ -39,11 +39,9 @@ from fedgraph.comparison.packing import pack, weighted_points
 from fedgraph.errors import DataError
 
 LARGEST_BATCHED = 2000
-_PROXIMAL_STEP, _PROXIMAL_STEPS, INNER_STEPS = (
-    0.3,
-    300,
-    20,
-)  # times the range of the first slope; most steps; of Sinkhorn in each
+_PROXIMAL_STEP = 0.3  # times the range of the first slope
+_PROXIMAL_STEPS = 300  # at most
+INNER_STEPS = 20  # of Sinkhorn in each
 STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
 
 

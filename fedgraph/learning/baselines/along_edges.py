@@ -134,17 +134,13 @@ def product_both_ways(matrix: Pair, x: torch.Tensor) -> torch.Tensor:
 
 def normalised(edges: torch.Tensor, num_nodes: int) -> Pair:
     """D^{-1/2} (A + I) D^{-1/2} of edges int64 [2, m] (source, target); a self-loop that is there is kept, not doubled."""
-    return _once(edges, "normalised", num_nodes)
+    found: Pair = _kept(edges, "normalised", lambda: _pair(_symmetric(_adjacency(edges, num_nodes))))
+    return found
 
 
 def with_loops(edges: torch.Tensor, num_nodes: int) -> Rows:
     """The sources of each node's incoming edges, itself among them once."""
     found: Rows = _kept(edges, "with loops", lambda: _incoming(edges, num_nodes))
-    return found
-
-
-def _once(edges: torch.Tensor, what: str, num_nodes: int) -> Pair:
-    found: Pair = _kept(edges, what, lambda: _pair(edges, what, num_nodes))
     return found
 
 
@@ -162,9 +158,7 @@ def _adjacency(edges: torch.Tensor, num_nodes: int) -> sp.csr_array:
     return sp.csr_array((np.ones(source.size), (target, source)), shape=(num_nodes, num_nodes))
 
 
-def _pair(edges: torch.Tensor, what: str, num_nodes: int) -> Pair:
-    adjacency = _adjacency(edges, num_nodes)
-    matrix = _symmetric(adjacency) if what == "normalised" else _row_mean(adjacency)
+def _pair(matrix: sp.csr_array) -> Pair:
     return to_torch(matrix), to_torch(sp.csr_array(matrix.T.tocsr()))
 
 
@@ -205,7 +199,8 @@ class MeanOfNeighbours(_Layer):
     """``SAGEConv`` with its defaults: W₁ mean(x of neighbours) + b + W₂ x."""
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        heard = product_both_ways(_once(edges, "mean", len(x)), x)
+        mean: Pair = _kept(edges, "mean", lambda: _pair(_row_mean(_adjacency(edges, len(x)))))
+        heard = product_both_ways(mean, x)
         found: torch.Tensor = self.layer.lin_l(heard) + self.layer.lin_r(x)  # type: ignore[operator]
         return found
 

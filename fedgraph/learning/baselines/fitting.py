@@ -63,9 +63,9 @@ def inputs(graph: Graph, rows: Scaling = "unit", labels: np.ndarray | None = Non
         labels: int64 [n], −1 where unknown. Where they are given, c more columns hold the share of each class among the
             neighbours whose label is known (0 without one); a node's own label is never in its own row.
     """
-    coo = graph.adjacency.tocoo()
-    edges = torch.tensor(np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64), device=device())
-    x = graph.features if rows == "columns" else (unit_rows if rows == "unit" else sum_rows)(graph.features)
+    edges = torch.tensor(np.stack(graph.adjacency.tocoo().coords).astype(np.int64), device=device())
+    scale = {"unit": unit_rows, "sum": sum_rows, "columns": sp.csr_array}[rows]
+    x = scale(graph.features)
     if labels is not None:
         known = sp.csr_array(labels[:, None] == np.arange(graph.num_classes), dtype=np.float32)
         x = sp.csr_array(sp.hstack([x, sum_rows(sp.csr_array(graph.adjacency @ known))]), dtype=np.float32)

@@ -62,7 +62,7 @@ class ClassifierNetwork(nn.Module):
 
 def encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -> np.ndarray:
     """Parameters of the trained encoder, flat float32."""
-    given = fitting.Inputs(sparse_rows(unit_rows(public.features)), _no_edges())
+    given = gap_network_inputs(sparse_rows(unit_rows(public.features)))
 
     def make() -> nn.Module:
         return EncoderNetwork(public.num_features, hidden, public.num_classes)
@@ -102,11 +102,12 @@ def classifier(
 
 def _side_by_side(inputs: Sequence[np.ndarray]) -> fitting.Inputs:
     rows = np.concatenate(inputs, axis=1).astype(np.float32)
-    return fitting.Inputs(torch.tensor(rows, device=device()), _no_edges())
+    return gap_network_inputs(torch.tensor(rows, device=device()))
 
 
-def _no_edges() -> torch.Tensor:
-    return torch.zeros((2, 0), dtype=torch.int64, device=device())
+def gap_network_inputs(x: torch.Tensor) -> fitting.Inputs:
+    """What a network that reads no edge is called with. x: float32 [n, d]."""
+    return fitting.Inputs(x, torch.zeros((2, 0), dtype=torch.int64, device=device()))
 
 
 def held_out(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -141,11 +141,9 @@ def train(  # type: ignore[no-untyped-def]
     last, second, skipped = copies - 1, width * (1 + classes), x_start[starts[begin]]
     none, adam = np.empty(0, np.float32), steps[2] > 0
     for client in range(begin, end):
-        low, n, own = (
-            starts[client],
-            starts[client + 1] - starts[client],
-            columns[column_starts[client] : column_starts[client + 1]],
-        )
+        low = starts[client]
+        n = starts[client + 1] - low
+        own = columns[column_starts[client] : column_starts[client + 1]]
         known = 0
         for i in range(n):
             known += labels[low + i] >= 0

@@ -85,7 +85,7 @@ def scores(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hi
 
 
 def _inputs(public: Graph) -> fitting.Inputs:
-    return fitting.Inputs(sparse_rows(unit_rows(public.features)), torch.zeros((2, 0), dtype=torch.int64, device=device()))
+    return gap_networks.gap_network_inputs(sparse_rows(unit_rows(public.features)))
 
 
 def _network(public: Graph, sums: Sequence[np.ndarray], hidden: int) -> Progressive:

@@ -158,11 +158,15 @@ def _clipped_errors(
         squared = torch.zeros_like(x.squared_norms)
         for a, e in zip(inputs, errors, strict=True):
             squared += (a + layout.bias_scale**2) * e.square().sum(dim=1)
-        norms = torch.sqrt(squared)
-        scale = torch.clamp(clip * room(labels.shape[0])[1] / norms.clamp(min=1e-30), max=1.0)
-        scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
+        scale = per_sample_scales(torch.sqrt(squared), clip * room(labels.shape[0])[1])
         errors = [finite(e * scale[:, None]) for e in errors]
     return units, errors
+
+
+def per_sample_scales(norms: torch.Tensor, limit: float) -> torch.Tensor:
+    """What each row is multiplied by so that its norm is at most ``limit``: at most 1, and 0 where the norm is not finite."""
+    scale = torch.clamp(limit / norms.clamp(min=1e-30), max=1.0)
+    return torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
 
 
 def finite(values: torch.Tensor) -> torch.Tensor:

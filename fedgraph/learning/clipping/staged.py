@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.learning.clipping.per_sample import finite, room
+from fedgraph.learning.clipping.per_sample import finite, per_sample_scales, room
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import Rows
 from fedgraph.learning.layers.models import cross_entropy_errors, on_device
@@ -139,9 +139,7 @@ def _clipped_errors(
         errors = [e.double() for e in errors]
         lengths = [*(x.squared_norms for x in xs[: stage.hops + 1]), units.double().square().sum(dim=1)]
         squared = sum((a + 1) * e.square().sum(dim=1) for a, e in zip(lengths, errors, strict=True))
-        total = torch.sqrt(torch.as_tensor(squared))
-        scale = torch.clamp(clip * room(labels.shape[0])[1] / total.clamp(min=1e-30), max=1.0)
-        scale = torch.where(torch.isfinite(total), scale, torch.zeros_like(scale))
+        scale = per_sample_scales(torch.sqrt(torch.as_tensor(squared)), clip * room(labels.shape[0])[1])
         errors = [finite(e * scale[:, None]) for e in errors]
     return units, errors
 

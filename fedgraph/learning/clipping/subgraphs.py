@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.clipping.per_sample import NORM, SPREAD, room
+from fedgraph.learning.clipping.per_sample import NORM, SPREAD, finite, per_sample_scales, room
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.graphsage import Mean, Widths
 from fedgraph.learning.layers.matrices import FeatureMatrix, device
@@ -100,14 +100,12 @@ def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch
     squared, length = _first_layer(inputs, own, sent, active)
     length = torch.sqrt(outer) + length
     norms = torch.maximum(torch.sqrt(outer + squared + NORM * length.square()), length / SPREAD)
-    scale = torch.clamp(clip * share / norms.clamp(min=1e-30), max=1.0)
-    scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))[:, None]
-    error, own, sent = (torch.nan_to_num(t * scale, nan=0.0, posinf=0.0, neginf=0.0) for t in (error, own, sent))
+    scale = per_sample_scales(norms, clip * share)[:, None]
+    error, own, sent = (finite(t * scale) for t in (error, own, sent))
     hidden, around = (torch.where(scale > 0, t, torch.zeros_like(t)) for t in (hidden, around))  # 0 · ∞ must be 0
 
     first = own + inputs.mean.sums(sent) * active
-    weight = inputs.x.gradient(first)
-    parts = (weight, first.sum(0), hidden.T @ error, around.T @ error, error.sum(0))
+    parts = (inputs.x.gradient(first), first.sum(0), hidden.T @ error, around.T @ error, error.sum(0))
     return torch.cat([part.reshape(-1) for part in parts]).cpu().numpy().astype(dtype, copy=False)
 
 

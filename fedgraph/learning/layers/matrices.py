@@ -88,15 +88,16 @@ class DenseMatrix(Rows):
 
 def unit_rows(matrix: sp.csr_array) -> sp.csr_array:
     """Each row divided by its own L2 norm (zero rows stay zero): no statistic crosses rows."""
-    norms = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
-    scale = np.divide(1.0, norms, out=np.zeros_like(norms, dtype=np.float64), where=norms > 0)
-    return sp.csr_array(sp.diags_array(scale).astype(np.float32) @ matrix.astype(np.float32))
+    return _divide_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()))
 
 
 def sum_rows(matrix: sp.csr_array) -> sp.csr_array:
     """Each row divided by the sum of its absolute entries (zero rows stay zero), as GCN and GAT were published."""
-    sums = np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel()
-    scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
+    return _divide_rows(matrix, np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel())
+
+
+def _divide_rows(matrix: sp.csr_array, lengths: np.ndarray) -> sp.csr_array:
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths, dtype=np.float64), where=lengths > 0)
     return sp.csr_array(sp.diags_array(scale).astype(np.float32) @ matrix.astype(np.float32))
 
 

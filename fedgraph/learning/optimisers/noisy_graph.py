@@ -61,7 +61,9 @@ class Average:
     """P^hops and its transpose, as products on the device."""
 
     def __init__(self, matrix: sp.csr_array, hops: int) -> None:
-        self.forward, self.backward, self.hops = to_torch(matrix), to_torch(sp.csr_array(matrix.T.tocsr())), hops
+        self.forward = to_torch(matrix)
+        self.backward = to_torch(sp.csr_array(matrix.T.tocsr()))
+        self.hops = hops
 
     def __matmul__(self, rows: torch.Tensor) -> torch.Tensor:
         for _ in range(self.hops):
@@ -100,20 +102,23 @@ def train(
     itself = with_itself(adjacency)
     loss = _Loss(channel, Average(itself, channel.hops), channel.targets(itself, labels))
 
-    def gradient(vector: torch.Tensor) -> torch.Tensor:
+    def forward(vector: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """(H [n, hidden], logits [n, c])."""
         (w0, b0), (w1, b1) = layout.layers(vector)
         inner = torch.relu((average @ (x @ w0 + shift * w0.sum(dim=0))) + b0)
-        error = loss.gradient((hat @ (inner @ w1)) + b1)
+        return inner, (hat @ (inner @ w1)) + b1
+
+    def gradient(vector: torch.Tensor) -> torch.Tensor:
+        inner, scores = forward(vector)
+        error = loss.gradient(scores)
         spread = hat @ error
-        back = through_relu(spread @ w1.T, inner)
+        back = through_relu(spread @ layout.layers(vector)[1][0].T, inner)
         spread_back = average.gradient(back)
         first = x.gradient(spread_back) + shift * spread_back.sum(dim=0)
         return torch.cat([first.reshape(-1), back.sum(dim=0), (inner.T @ spread).reshape(-1), error.sum(dim=0)])
 
     vector = adam(on_device(layout.start(rng)), gradient, how.epochs, how.rate, how.decay)
-    (w0, b0), (w1, b1) = layout.layers(vector)
-    inner = torch.relu((average @ (x @ w0 + shift * w0.sum(dim=0))) + b0)
-    return ((hat @ (inner @ w1)) + b1).cpu().numpy()
+    return forward(vector)[1].cpu().numpy()
 
 
 class _Loss:

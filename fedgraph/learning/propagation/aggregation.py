@@ -109,9 +109,7 @@ def with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_no
     adjacency: its inner edges [n_i, n_i]. nodes: global id of each of its rows. cut: int64 [m, 2], (own row, global id of a
     node held elsewhere). ``DataError`` for an edge given twice, or for a cut edge to a node of its own.
     """
-    inner = adjacency.tocoo()
-    own = np.concatenate([inner.coords[0], cut[:, 0]])
-    other = np.concatenate([nodes[inner.coords[1]], cut[:, 1]])
+    own, other = _all_ends(adjacency, nodes, cut)
     found = sp.csr_array((np.ones(own.size, dtype=np.int32), (own, other)), shape=(len(nodes), num_nodes))
     if found.nnz and found.data.max() > 1:
         raise DataError("an edge between clients is given twice; its sensitivity is for simple graphs: give each edge once")
@@ -125,12 +123,16 @@ def with_stand_ins(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, 
 
     A row is counted as often as it stands (``neighbour_sums`` adds stored entries one by one), so each cut edge adds one row.
     """
-    inner = adjacency.tocoo()
-    own = np.concatenate([inner.coords[0], cut[:, 0]])
-    other = np.concatenate([nodes[inner.coords[1]], cut[:, 1]])
+    own, other = _all_ends(adjacency, nodes, cut)
     order = np.lexsort((other, own))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(nodes)))])
     return sp.csr_array((np.ones(own.size, dtype=np.int32), other[order], indptr), shape=(len(nodes), num_nodes))
+
+
+def _all_ends(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(own row, global id of the other end) of all inner edges, then of all cut edges, int [m] each."""
+    rows, columns = adjacency.tocoo().coords
+    return np.concatenate([rows, cut[:, 0]]), np.concatenate([nodes[columns], cut[:, 1]])
 
 
 def hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
