@@ -29,7 +29,12 @@ Scaling: TypeAlias = Literal["unit", "sum", "columns"]
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """A graph, ready: features [n, d], scaled as was asked, edges int64 [2, m], both directions."""
+    """A graph, ready.
+
+    Attributes:
+        x: Features [n, d], scaled as was asked.
+        edges: int64 [2, m], both directions.
+    """
 
     x: torch.Tensor
     edges: torch.Tensor
@@ -37,7 +42,16 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Steps:
-    """How to go on. first: number of the first step of this call. proximal: weight μ of ‖w − w₀‖²/2 (FedProx)."""
+    """How to go on.
+
+    Attributes:
+        count: How many steps.
+        first: Number of the first one, from 0.
+        rate: Step size.
+        decay: Weight of the L2 penalty.
+        proximal: Weight μ of ‖w − w₀‖²/2 (FedProx, Li et al., MLSys 2020); w₀ is where the call begins.
+        adam: Adam, or plain descent.
+    """
 
     count: int
     first: int
@@ -49,7 +63,12 @@ class Steps:
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """vector: parameters and running statistics. moments: Adam's two estimates, [2, p], or [2, 0] for descent. float32."""
+    """Where a training is.
+
+    Attributes:
+        vector: float32 [p], parameters and running statistics.
+        moments: float32 [2, p], Adam's two estimates; [2, 0] for plain descent.
+    """
 
     vector: np.ndarray
     moments: np.ndarray
@@ -59,7 +78,8 @@ def inputs(graph: Graph, rows: Scaling = "unit", labels: np.ndarray | None = Non
     """What a network is called with.
 
     Args:
-        rows: of length one, of sum one, or (``columns``) as they are: the network scales them.
+        graph: Features and edges.
+        rows: Of length one, of sum one, or (``columns``) as they are: the network scales them.
         labels: int64 [n], −1 where unknown. Where they are given, c more columns hold the share of each class among the
             neighbours whose label is known (0 without one); a node's own label is never in its own row.
     """
@@ -84,7 +104,12 @@ def build(make: Callable[[], Built], seed: int) -> Built:
 
 
 def build_network(shape: Shape, seed: int) -> Network:
-    """The network with its initial parameters."""
+    """The network with its initial parameters, on the learner's device.
+
+    Args:
+        shape: What it is built from.
+        seed: Of its parameters.
+    """
     from fedgraph.learning.baselines.networks import Network  # not before it is used: it imports torch
 
     return build(lambda: Network(shape), seed)
@@ -97,6 +122,7 @@ def vector_of(network: torch.nn.Module) -> np.ndarray:
 
 
 def start(shape: Shape, seed: int) -> Progress:
+    """Before the first step of Adam; ``seed`` as in ``build_network``."""
     vector = vector_of(build_network(shape, seed))
     return Progress(vector, np.zeros((2, vector.size), np.float32))
 
@@ -104,9 +130,15 @@ def start(shape: Shape, seed: int) -> Progress:
 def trained(
     network: torch.nn.Module, given: Inputs, labels: np.ndarray, before: Progress, how: Steps, seed_of: Callable[[int], int]
 ) -> Progress:
-    """``before`` after ``how.count`` steps on the mean cross-entropy of the nodes with a label ≥ 0 (int64 [n]).
+    """``before`` after ``how.count`` steps on the mean cross-entropy of the labelled nodes.
 
-    seed_of: step number → seed of its dropout. Without a labelled node nothing changes.
+    Args:
+        network: Overwritten by ``before``, then trained.
+        given: The graph.
+        labels: int64 [n], −1 where a node does not train. Without a labelled node nothing changes.
+        before: Where to go on.
+        how: How many steps of which kind.
+        seed_of: Step number → seed of its dropout.
     """
     if not (labels >= 0).any():
         return before
@@ -136,7 +168,16 @@ def trained(
 
 
 def adam_step(p: torch.Tensor, g: torch.Tensor, first: torch.Tensor, second: torch.Tensor, step: int, how: Steps) -> None:
-    """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), or of plain descent, in place."""
+    """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), or of plain descent, in place.
+
+    Args:
+        p: Parameters.
+        g: Their gradient.
+        first: Adam's first moment estimate, of the shape of ``p``; not read by descent.
+        second: Adam's second moment estimate, of the shape of ``p``; not read by descent.
+        step: Its number, from 1.
+        how: Rate, and which kind.
+    """
     if not how.adam:
         p -= how.rate * g
         return
@@ -146,7 +187,16 @@ def adam_step(p: torch.Tensor, g: torch.Tensor, first: torch.Tensor, second: tor
 
 
 def scores(network: torch.nn.Module, vector: np.ndarray, given: Inputs) -> np.ndarray:
-    """float32 [n, c], without dropout and with the running statistics."""
+    """Scores without dropout and with the running statistics.
+
+    Args:
+        network: Overwritten by ``vector``.
+        vector: float32 [p], parameters and running statistics.
+        given: The graph.
+
+    Returns:
+        float32 [n, c].
+    """
     write(network, vector)
     network.eval()
     with torch.no_grad():

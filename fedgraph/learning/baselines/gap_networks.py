@@ -61,7 +61,14 @@ class ClassifierNetwork(nn.Module):
 
 
 def encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -> np.ndarray:
-    """Parameters of the trained encoder, flat float32."""
+    """Parameters of the trained encoder, flat float32.
+
+    Args:
+        public: A graph whose features and labels are public.
+        hidden: Units.
+        epochs: Steps of Adam.
+        rng: Draws the initial parameters and the validation nodes.
+    """
     given = gap_network_inputs(sparse_rows(unit_rows(public.features)))
 
     def make() -> nn.Module:
@@ -72,7 +79,16 @@ def encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -
 
 
 def encoded(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
-    """float32 [n, hidden], of norm 1: the rows of any graph with the same features."""
+    """The encoder's rows of any graph with the same features.
+
+    Args:
+        parameters: Of ``encoder``.
+        public: The graph.
+        hidden: Units.
+
+    Returns:
+        float32 [n, hidden], of norm 1.
+    """
     network = EncoderNetwork(public.num_features, hidden, public.num_classes).to(device())
     fitting.write(network, parameters)
     network.eval()
@@ -81,7 +97,12 @@ def encoded(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
 
 
 def scores(trained: HopNetwork, inputs: Sequence[np.ndarray]) -> np.ndarray:
-    """[n, c]."""
+    """Scores of every node, float32 [n, c].
+
+    Args:
+        trained: Of ``classifier``.
+        inputs: The hops, float [n, h] each.
+    """
     network = ClassifierNetwork(trained.widths, trained.hidden, trained.num_classes).to(device())
     return fitting.scores(network, trained.parameters, _side_by_side(inputs))
 
@@ -89,7 +110,16 @@ def scores(trained: HopNetwork, inputs: Sequence[np.ndarray]) -> np.ndarray:
 def classifier(
     inputs: Sequence[np.ndarray], labels: np.ndarray, hidden: int, num_classes: int, epochs: int, rng: np.random.Generator
 ) -> HopNetwork:
-    """Trained on the labelled nodes; inputs: the hops, [n, h] each."""
+    """The classifier, trained on the labelled nodes.
+
+    Args:
+        inputs: The hops, float [n, h] each.
+        labels: int64 [n], −1 where unknown.
+        hidden: Units for each hop.
+        num_classes: c.
+        epochs: Steps of Adam.
+        rng: Draws the initial parameters and the validation nodes.
+    """
     widths = tuple(rows.shape[1] for rows in inputs)
 
     def make() -> nn.Module:
@@ -118,8 +148,19 @@ def held_out(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def best_step(
     make: Callable[[], nn.Module], given: fitting.Inputs, labels: np.ndarray, chooses: np.ndarray, epochs: int, seed: int
 ) -> np.ndarray:
-    """The parameters after the step that is best on the nodes that ``chooses`` names (the first of equals); the last where it
-    names none. seed: of the initial parameters that ``make`` draws."""
+    """The parameters after the step that is best on validation nodes (the first of equals); after the last one without any.
+
+    Args:
+        make: Makes the network with initial parameters.
+        given: What it is called with.
+        labels: int64 [n], −1 where unknown.
+        chooses: bool [n], the labelled nodes that choose and do not train.
+        epochs: Steps of Adam.
+        seed: Of the initial parameters.
+
+    Returns:
+        Flat float32.
+    """
     network = fitting.build(make, seed)
     training = np.where(chooses, -1, labels)
     vector = fitting.vector_of(network)

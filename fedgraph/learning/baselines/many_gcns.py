@@ -34,10 +34,15 @@ MOST_MASKS = 100_000_000  # entries of all dropout masks of a call
 
 @dataclass(frozen=True, eq=False)
 class Clients:
-    """Clients' graphs as one disjoint union of N nodes. starts: int64 [k + 1], the first row of each client, and N.
+    """Clients' graphs as one disjoint union of N nodes.
 
-    x: CSR [N, d], rows of norm 1; hat: CSR [N, N], Â. columns: the words of client i are
-    ``columns[column_starts[i] : column_starts[i + 1]]``, and ``local`` names the word of each non-zero by its place there.
+    Attributes:
+        starts: int64 [k + 1], the first row of each client, and N.
+        x: CSR [N, d], rows of norm 1.
+        hat: Â, CSR [N, N].
+        column_starts: int64 [k + 1]. The words of client i are ``columns[column_starts[i] : column_starts[i + 1]]``.
+        columns: int64, the words of each client.
+        local: int64 [nnz], names the word of each non-zero of ``x`` by its place among the words of its client.
     """
 
     starts: np.ndarray
@@ -58,7 +63,12 @@ class Clients:
 
 
 def clients_of_union(graph: Graph, starts: np.ndarray) -> Clients:
-    """``graph``: a disjoint union whose rows ``starts[i]`` … ``starts[i + 1] − 1`` are client i's."""
+    """The clients of a union, ready.
+
+    Args:
+        graph: A disjoint union.
+        starts: int64 [k + 1]; its rows ``starts[i]`` … ``starts[i + 1] − 1`` are client i's.
+    """
     x, hat = unit_rows(graph.features), symmetric_with_loops(graph.adjacency)
     owner = np.repeat(np.arange(starts.size - 1), np.diff(x.indptr[starts]))
     width = graph.num_features
@@ -74,7 +84,13 @@ def can_train_together(shape: Shape, num_clients: int) -> bool:
 
 @dataclass(frozen=True)
 class Parts:
-    """Where the parts of a network's flat vector are: b₀ [h], W₀ [h, d], b₁ [c], W₁ [c, h]."""
+    """Where the parts of a network's flat vector are: b₀ [h], W₀ [h, d], b₁ [c], W₁ [c, h].
+
+    Attributes:
+        d: Features.
+        h: Units.
+        c: Classes.
+    """
 
     d: int
     h: int
@@ -103,7 +119,16 @@ def parts_of(shape: Shape) -> Parts:
 
 
 def scores(shape: Shape, vector: np.ndarray, clients: Clients) -> np.ndarray:
-    """float32 [N, c], without dropout."""
+    """Scores without dropout.
+
+    Args:
+        shape: Of the network.
+        vector: [p].
+        clients: All clients.
+
+    Returns:
+        float32 [N, c].
+    """
     parts = parts_of(shape)
     first, rest = parts.split(vector.astype(np.float32, copy=False))
     w1 = rest[parts.h : -parts.c].reshape(parts.h, parts.c)
@@ -114,10 +139,19 @@ def scores(shape: Shape, vector: np.ndarray, clients: Clients) -> np.ndarray:
 def trained(
     shape: Shape, clients: Clients, labels: np.ndarray, before: Progress, how: Steps, seeds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """(Σ weight · parameters [p], Σ weight · moments, Σ weight) over clients, float64, after ``how.count`` steps of each.
+    """The weighted sums of what clients send after ``how.count`` steps of each.
 
-    labels: int64 [N], −1 where a node does not train; a client's weight is how many do. seeds: int64 [k, count], of the dropout
-    of each client's steps. Moments are [2, p], or [2, 0] for plain descent.
+    Args:
+        shape: Of the network.
+        clients: All clients.
+        labels: int64 [N], −1 where a node does not train; a client's weight is how many do.
+        before: Where all of them begin.
+        how: How many steps of which kind.
+        seeds: int64 [k, count], of the dropout of each client's steps.
+
+    Returns:
+        (Σ weight · parameters [p], Σ weight · moments, Σ weight) over clients, float64. Moments are [2, p], or [2, 0] for plain
+        descent.
     """
     if many_gcns_dense.can_train_dense(clients.x, shape):
         return many_gcns_dense.trained(shape, clients.dense, labels, before, how)

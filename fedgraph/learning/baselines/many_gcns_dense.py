@@ -26,7 +26,13 @@ BLOCK = 512  # rows that are multiplied, cut off and summed before the next ones
 
 @dataclass(frozen=True, eq=False)
 class Client:
-    """smooth: ÂX, float32 [n, d]. hat: Â, CSR [n, n]. rows: the client's rows of the union."""
+    """One client's graph.
+
+    Attributes:
+        smooth: ÂX, float32 [n, d].
+        hat: Â, CSR [n, n].
+        rows: The client's rows of the union.
+    """
 
     smooth: torch.Tensor
     hat: torch.Tensor
@@ -39,7 +45,13 @@ def can_train_dense(x: sp.csr_array, shape: Shape) -> bool:
 
 
 def dense_clients_of_union(x: sp.csr_array, hat: sp.csr_array, starts: np.ndarray) -> list[Client]:
-    """x, hat: of the disjoint union of all clients. starts: int64 [k + 1]."""
+    """The clients of a union.
+
+    Args:
+        x: CSR [N, d] of the union.
+        hat: Â, CSR [N, N].
+        starts: int64 [k + 1], the first row of each client, and N.
+    """
     found = []
     for first, end in itertools.pairwise(starts):
         rows = slice(int(first), int(end))

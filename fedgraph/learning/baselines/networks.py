@@ -36,8 +36,12 @@ _SHAPE = {  # what may be asked without making the dense matrix
 
 
 class SparseRows(torch.Tensor):
-    """float32 [n, d]. forwards, backwards: CSR of the matrix and of its transpose; order: int64 [nnz], where each non-zero of
-    ``backwards`` is in ``forwards``. Made by ``sparse_rows``.
+    """float32 [n, d], made by ``sparse_rows``.
+
+    Attributes:
+        forwards: CSR of the matrix.
+        backwards: CSR of its transpose.
+        order: int64 [nnz], where each non-zero of ``backwards`` is in ``forwards``.
     """
 
     forwards: torch.Tensor
@@ -68,7 +72,11 @@ class SparseRows(torch.Tensor):
 
 
 def sparse_rows(matrix: sp.csr_array) -> SparseRows:
-    """``matrix`` as a tensor."""
+    """A sparse matrix as a tensor that layers can be called with.
+
+    Args:
+        matrix: CSR [n, d].
+    """
     places = sp.csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape).T.tocsr().data
     with torch._C.DisableTorchFunctionSubclass():
         forwards, backwards = to_torch(matrix), to_torch(sp.csr_array(matrix.T.tocsr()))
@@ -102,7 +110,14 @@ _NUM_HOPS = 10  # of appnp and gprgnn, as published
 
 
 class Network(nn.Module):
-    """[n, c] scores from (x, edges); dropout of the input first."""
+    """[n, c] scores from (x, edges); dropout of the input first.
+
+    Args:
+        shape: What it is built from.
+
+    Raises:
+        ValueError: A dotted name is no network, or does not take its arguments.
+    """
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -224,7 +239,15 @@ def _basic(kind: type) -> bool:
 
 
 def checked(model: str, arguments: Mapping[str, Any]) -> None:
-    """``ValueError`` unless ``Network`` can be made of a dotted name and arguments, and answers on a tiny graph."""
+    """Refuse a dotted name and arguments of which no network can be made that answers on a tiny graph.
+
+    Args:
+        model: A dotted name.
+        arguments: Its keyword arguments.
+
+    Raises:
+        ValueError: It cannot be made, cannot be called with features and edges, or does not give [nodes, classes].
+    """
     with torch.random.fork_rng():
         network = Network(Shape(model, 3, 2, 8, arguments=arguments)).eval()
         edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])

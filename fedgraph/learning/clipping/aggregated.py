@@ -214,8 +214,13 @@ class Csr(NamedTuple):
 class AggregatedRows:
     """R rows of Π over n nodes with d features, ready for the learner.
 
-    features: n × d. rows: R × n, Π. labels: int64 [R], −1 where a row is masked. gram: float64 [Σ_i K_i²],
-    row i's ⟨x_k, x_l⟩ + 1 from ``gram_start[i]`` on; None where gradients are never clipped.
+    Attributes:
+        features: CSR [n, d].
+        num_features: d.
+        rows: Π, CSR [R, n].
+        labels: int64 [R], −1 where a row is masked.
+        gram_start: int64 [R + 1], where each row's part of ``gram`` begins.
+        gram: float64 [Σ_i K_i²], ⟨x_k, x_l⟩ + 1 of the nodes of each row; None where gradients are never clipped.
     """
 
     features: Csr
@@ -231,9 +236,16 @@ class AggregatedRows:
 
 
 def aggregated_rows(features: sp.csr_array, rows: sp.csr_array, labels: np.ndarray, clipped: bool = True) -> AggregatedRows:
-    """Π (CSR [R, n]) over nodes with ``features`` (CSR [n, d]) and one label per row, ready for training.
+    """Π over nodes with features and one label per row, ready for training.
 
-    clipped: whether gradients will be clipped (only then are Gram matrices made, K_i² numbers per row).
+    Args:
+        features: CSR [n, d].
+        rows: Π, CSR [R, n].
+        labels: integer [R], −1 where a row is masked.
+        clipped: Whether gradients will be clipped. Only then Gram matrices are made, K_i² numbers for row i.
+
+    Raises:
+        DataError: The shapes do not fit together.
     """
     if rows.shape[1] != features.shape[0] or labels.shape != (rows.shape[0],):
         raise DataError(f"rows {rows.shape}, features {features.shape} and labels {labels.shape} do not fit together")
@@ -249,10 +261,21 @@ def aggregated_rows(features: sp.csr_array, rows: sp.csr_array, labels: np.ndarr
 def clipped_gradient_sum(
     layout: Layout, vector: np.ndarray, rows: AggregatedRows, batch: np.ndarray, clip: float | None
 ) -> np.ndarray:
-    """Σ over the rows in ``batch`` of clip(∇ cross-entropy, C), flat [num_parameters], float32 or float64 (``room``).
+    """Σ over the rows in ``batch`` of clip(∇ cross-entropy, C).
 
-    layout: two weight layers. vector: float32 parameters. batch: int [b], row numbers. clip None: no clipping
-    (not private).
+    Args:
+        layout: Two weight layers.
+        vector: float32 [num_parameters].
+        rows: What they are computed from.
+        batch: int [b], row numbers.
+        clip: C; None: no clipping, which is not private.
+
+    Returns:
+        Flat [num_parameters], float32 or float64 as ``room`` says.
+
+    Raises:
+        DataError: The layout does not fit, the rows were prepared for no clipping, or there are more of them than ``room``
+            allows.
     """
     if len(layout.widths) != 3 or layout.widths[0] != rows.num_features:
         raise DataError(f"aggregated rows need an MLP {rows.num_features} → hidden → classes, found widths {layout.widths}")

@@ -57,9 +57,17 @@ ROW = 2.0**-20  # of the clip, for the rounding of a row's own scale
 
 
 def room(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
-    """(type in which the sum of at most ``num_rows`` clipped rows is stored, the share of the clip that a row may have).
+    """How a sum of clipped rows is stored, and how far its rows are clipped so that rounding stays within the clip.
 
-    num_rows: a public number. spread: κ.
+    Args:
+        num_rows: How many rows the sum has at most, a public number.
+        spread: κ.
+
+    Returns:
+        (type in which the sum is stored, the share of the clip that a row may have).
+
+    Raises:
+        DataError: Rounding of so many rows may exceed the clip.
 
     >>> room(1000)[1] > 0.999, room(10**6)[1] > 0.999, room(10**6, SPREAD)[1] > 0.94
     (True, True, True)
@@ -75,9 +83,20 @@ def room(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
 
 
 def clipped_gradient_sum(layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None) -> np.ndarray:
-    """Σ_rows clip(∇ cross-entropy, C) as a flat vector [num_parameters], float32 up to 4,096 rows and float64 beyond.
+    """Σ_rows clip(∇ cross-entropy, C).
 
-    labels: int64 [n]; a row labelled −1 contributes nothing. clip None: no clipping (not private), float32.
+    Args:
+        layout: Of the network.
+        vector: [num_parameters].
+        x: Rows [n, d].
+        labels: int64 [n]; a row labelled −1 contributes nothing.
+        clip: C; None: no clipping, which is not private.
+
+    Returns:
+        Flat [num_parameters]: float32 without clipping and up to 4,096 rows, else float64.
+
+    Raises:
+        DataError: There are more rows than ``room`` allows.
     """
     units, errors = _clipped_errors(layout, vector, x, labels, clip)
     return _summed(layout, x, units, errors).astype(np.float32 if clip is None else room(labels.shape[0])[0], copy=False)
@@ -92,9 +111,19 @@ def left_over_products(
     message: np.ndarray,
     weights: np.ndarray,
 ) -> np.ndarray:
-    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n]: what a sum holds beyond what is known.
+    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i: what a sum holds beyond what is known.
 
-    message: flat [num_parameters], e.g. a noisy ``clipped_gradient_sum``. weights: float [n], how much of each row to take off.
+    Args:
+        layout: As in ``clipped_gradient_sum``, and so are the next four.
+        vector: [num_parameters].
+        x: Rows [n, d].
+        labels: int64 [n].
+        clip: C, or None.
+        message: Flat [num_parameters], such as a noisy ``clipped_gradient_sum``.
+        weights: float [n], how much of each row to take off.
+
+    Returns:
+        float64 [n].
     """
     units, errors = _clipped_errors(layout, vector, x, labels, clip)
     known = torch.tensor(weights, dtype=errors[0].dtype, device=labels.device)[:, None]
@@ -109,7 +138,20 @@ def left_over_products(
 def products(
     layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None, overlap: np.ndarray, of: np.ndarray
 ) -> np.ndarray:
-    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of`` (int64 [m]), float64 [m, m]. overlap: ``overlaps(x, of)``."""
+    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of``.
+
+    Args:
+        layout: As in ``clipped_gradient_sum``, and so are the next four.
+        vector: [num_parameters].
+        x: Rows [n, d].
+        labels: int64 [n].
+        clip: C, or None.
+        overlap: ``overlaps(x, of)``, which a caller may keep.
+        of: int64 [m], numbers of rows.
+
+    Returns:
+        float64 [m, m].
+    """
     units, errors = _clipped_errors(layout, vector, x, labels, clip)
     found = np.zeros((of.size, of.size))
     for level, e in enumerate(errors):
@@ -120,7 +162,15 @@ def products(
 
 
 def overlaps(x: Rows, of: np.ndarray) -> np.ndarray:
-    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of`` (int64 [m]), float32 [m, m]."""
+    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``.
+
+    Args:
+        x: Rows [n, d].
+        of: int64 [m], numbers of rows.
+
+    Returns:
+        float32 [m, m].
+    """
     found = np.zeros((of.size, of.size), dtype=np.float32)
     for first in range(0, of.size, 500):
         chosen = torch.zeros((x.squared_norms.numel(), of[first : first + 500].size), device=x.squared_norms.device)
@@ -141,9 +191,11 @@ def _summed(layout: Layout, x: Rows, units: list[torch.Tensor], errors: list[tor
 def _clipped_errors(
     layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """(units of every hidden layer, ∂loss/∂pre-activation of every layer scaled as the clip says), [n, width] each.
+    """What every row's gradient is made of, clipped.
 
-    Errors are float64 if clipped.
+    Returns:
+        (units of every hidden layer, ∂loss/∂pre-activation of every layer scaled as the clip says), [n, width] each. Errors are
+        float64 where they are clipped.
     """
     layers = layout.layers(on_device(vector))
     units, scores = forward(layers, x)
@@ -164,7 +216,15 @@ def _clipped_errors(
 
 
 def per_sample_scales(norms: torch.Tensor, limit: float) -> torch.Tensor:
-    """What each row is multiplied by so that its norm is at most ``limit``: at most 1, and 0 where the norm is not finite."""
+    """What each row is multiplied by so that its norm is at most ``limit``: at most 1, and 0 where the norm is not finite.
+
+    Args:
+        norms: float [n].
+        limit: Above 0.
+
+    Returns:
+        [n], of the precision of ``norms``.
+    """
     scale = torch.clamp(limit / norms.clamp(min=1e-30), max=1.0)
     return torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
 

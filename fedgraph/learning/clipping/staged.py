@@ -26,7 +26,14 @@ ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et a
 
 @dataclass(frozen=True)
 class Stage:
-    """Stage s of a network. inputs: width of x₀. hidden: of every xₖ, k ≥ 1, and of every zₖ. hops: s."""
+    """Stage s of a network.
+
+    Attributes:
+        inputs: Width of x₀.
+        hidden: Width of every xₖ with k ≥ 1, and of every zₖ.
+        classes: c.
+        hops: s.
+    """
 
     inputs: int
     hidden: int
@@ -52,7 +59,15 @@ class Stage:
         return layers
 
     def start(self, rng: np.random.Generator, before: np.ndarray | None = None) -> np.ndarray:
-        """Glorot-uniform weights, zero biases and a zero head. before: of stage s − 1, whose bases are kept."""
+        """Glorot-uniform weights, zero biases and a zero head.
+
+        Args:
+            rng: Draws the weights.
+            before: float32 parameters of stage s − 1, whose bases are kept; None: all are drawn.
+
+        Returns:
+            float32 [num_parameters].
+        """
         drawn = [np.append(rng.uniform(-1, 1, i * o) * np.sqrt(6 / (i + o)), np.zeros(o)) for i, o in self.shapes[:-1]]
         head = np.zeros((self.shapes[-1][0] + 1) * self.classes)
         vector = np.concatenate([*drawn, head]).astype(np.float32)
@@ -62,13 +77,28 @@ class Stage:
 
 
 def rows(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
-    """z_s, what is aggregated next, float32 [n, hidden]."""
+    """z_s, what is aggregated next.
+
+    Args:
+        stage: s.
+        vector: [num_parameters].
+        xs: x₀ … x_s.
+
+    Returns:
+        float32 [n, hidden].
+    """
     weight, bias = stage.parts(on_device(vector))[stage.hops]
     return np.asarray(torch.selu(xs[stage.hops] @ weight + bias).cpu().numpy())
 
 
 def scores(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
-    """[n, c]. xs: x₀ … x_s (more are not read)."""
+    """Scores of every row, [n, c].
+
+    Args:
+        stage: s.
+        vector: [num_parameters].
+        xs: x₀ … x_s (more are not read).
+    """
     layers = stage.parts(on_device(vector))
     return np.asarray(_forward(layers, xs)[2].cpu().numpy())
 
@@ -76,9 +106,20 @@ def scores(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
 def clipped_gradient_sum(
     stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor, clip: float | None
 ) -> np.ndarray:
-    """Σ_rows clip(∇ cross-entropy, C) as a flat vector, float32 up to 4,096 rows and float64 beyond.
+    """Σ_rows clip(∇ cross-entropy, C).
 
-    xs: x₀ … x_s. labels: int64 [n]; a row labelled −1 contributes nothing. clip None: no clipping (not private).
+    Args:
+        stage: s.
+        vector: [num_parameters].
+        xs: x₀ … x_s.
+        labels: int64 [n]; a row labelled −1 contributes nothing.
+        clip: C; None: no clipping, which is not private.
+
+    Returns:
+        Flat [num_parameters]: float32 without clipping and up to 4,096 rows, else float64.
+
+    Raises:
+        DataError: There are more rows than ``room`` allows.
     """
     units, errors = _clipped_errors(stage, vector, xs, labels, clip)
     flat = _summed(xs, units, errors)
@@ -94,7 +135,17 @@ def left_over_products(
     message: np.ndarray,
     weights: np.ndarray,
 ) -> np.ndarray:
-    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n], as in ``per_sample``."""
+    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n], as in ``per_sample``.
+
+    Args:
+        stage: As in ``clipped_gradient_sum``, and so are the next four.
+        vector: [num_parameters].
+        xs: x₀ … x_s.
+        labels: int64 [n].
+        clip: C.
+        message: Flat [num_parameters], such as a noisy ``clipped_gradient_sum``.
+        weights: float [n], how much of each row to take off.
+    """
     units, errors = _clipped_errors(stage, vector, xs, labels, clip)
     known = torch.tensor(weights, dtype=torch.float64, device=labels.device)[:, None]
     beyond = torch.tensor(message, device=labels.device) - _summed(xs, units, [e * known for e in errors])
@@ -109,7 +160,17 @@ def products(
     stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor, clip: float,
     overlaps: Sequence[np.ndarray], of: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of`` (int64 [m]), float64 [m, m]. overlaps: of each xₖ (``per_sample``)."""
+    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of``, float64 [m, m].
+
+    Args:
+        stage: As in ``clipped_gradient_sum``, and so are the next four.
+        vector: [num_parameters].
+        xs: x₀ … x_s.
+        labels: int64 [n].
+        clip: C.
+        overlaps: Of each xₖ (``per_sample.overlaps``).
+        of: int64 [m], numbers of rows.
+    """
     units, errors = _clipped_errors(stage, vector, xs, labels, clip)
     own, shared = units[of].double().cpu().numpy(), [e[of].cpu().numpy() for e in errors]
     met = [*overlaps[: stage.hops + 1], own @ own.T]

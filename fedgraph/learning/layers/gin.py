@@ -37,7 +37,11 @@ _VARIANCE = 1e-5  # added to a variance
 
 @dataclass(frozen=True)
 class GinLayout(Layout):
-    """Linear maps, then for each of ``norms`` batch norms: scale, shift, running mean, running variance, [hidden] each."""
+    """Linear maps, then for each of ``norms`` batch norms: scale, shift, running mean, running variance, [hidden] each.
+
+    Attributes:
+        norms: How many batch norms there are.
+    """
 
     norms: int = 0
 
@@ -63,16 +67,30 @@ class GinLayout(Layout):
 
 
 def layout(num_features: int, hidden: int, layers: int, num_classes: int, norm: Norm = "rows") -> GinLayout:
-    """Widths of all linear maps in order: two for each of ``layers``, two for the head."""
+    """The layout of a GIN: widths of all linear maps in order, two for each layer and two for the head.
+
+    Args:
+        num_features: d.
+        hidden: Units of every hidden map.
+        layers: L.
+        num_classes: c.
+        norm: Which N.
+    """
     widths = (num_features, *([hidden] * (2 * layers)), hidden, num_classes)
     return GinLayout(widths, norms=2 * layers if norm == "batch" else 0)
 
 
 @dataclass(frozen=True, eq=False)
 class GraphInputs:
-    """One graph, or the union of several: x [n, columns], A + I, labels of nodes or of pooled parts; as in ``gcn``.
+    """One graph, or the union of several.
 
-    norm: which N.
+    Attributes:
+        x: float32 [n, columns].
+        reach: A + I, sparse [n, n].
+        labels: int64 of nodes or of pooled parts, −1 where unknown.
+        columns: Which features ``x`` holds.
+        pool: As in ``gcn.GraphInputs``.
+        norm: Which N.
     """
 
     x: torch.Tensor
@@ -84,7 +102,15 @@ class GraphInputs:
 
 
 def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_array, norm: Norm = "rows") -> GraphInputs:
-    """Inputs over the features that some node has. rows: CSR [n, d], the features as the network sees them."""
+    """Inputs over the features that some node has.
+
+    Args:
+        graph: Its edges.
+        pool: Its parts, or None.
+        labels: int64 of nodes or of pooled parts, −1 where unknown.
+        rows: CSR [n, d], the features as the network sees them.
+        norm: Which N.
+    """
     columns = np.unique(rows.indices)
     reach = to_torch(sp.csr_array(graph.adjacency + sp.eye_array(graph.num_nodes, format="csr")).astype(np.float32))
     x = torch.tensor(rows[:, columns].toarray(), dtype=torch.float32, device=device())
@@ -94,7 +120,14 @@ def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_ar
 def hidden_layer(
     layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
 ) -> torch.Tensor:
-    """h⁽ᴸ⁾, [n, hidden] ≥ 0. seen: while training; receives mean and variance [2, hidden] of every batch norm."""
+    """h⁽ᴸ⁾, [n, hidden], at least 0.
+
+    Args:
+        layout: Of the network over the columns of ``inputs``.
+        vector: [num_parameters].
+        inputs: The graph.
+        seen: While training: receives mean and variance [2, hidden] of every batch norm. None: running statistics are read.
+    """
     aggregate, layers = _aggregate(), layout.layers(vector)
     norms = iter(layout.statistics(vector)) if layout.norms else None
     rows = inputs.x
@@ -149,9 +182,16 @@ def scores(
 def gradient(
     layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
 ) -> torch.Tensor:
-    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat; zero without any.
+    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label; zero where none is known.
 
-    Running statistics have no gradient. seen: as in ``hidden_layer``; None reads the running statistics.
+    Args:
+        layout: As in ``hidden_layer``, and so are the others.
+        vector: [num_parameters].
+        inputs: The graph.
+        seen: While training.
+
+    Returns:
+        Flat [num_parameters]; running statistics have no gradient.
     """
     known = inputs.labels >= 0
     if not bool(known.any()):
@@ -167,7 +207,13 @@ def gradient(
 
 
 def with_statistics(layout: GinLayout, vector: torch.Tensor, seen: Sequence[torch.Tensor]) -> torch.Tensor:
-    """``vector`` with its running statistics moved towards those of a batch."""
+    """``vector`` with its running statistics moved towards those of a batch, by ``MOMENTUM``.
+
+    Args:
+        layout: Of the network.
+        vector: [num_parameters]; it is not changed.
+        seen: Of ``hidden_layer``; where it is empty nothing moves.
+    """
     if not (layout.norms and seen):
         return vector
     found = vector.clone()

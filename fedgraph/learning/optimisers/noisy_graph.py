@@ -32,7 +32,14 @@ Correction = Literal["drop", "forward", "none"]
 
 @dataclass(frozen=True)
 class Channel:
-    """How labels became noisy, and what is done about it. keep: P(y′ = y). hops: K of ``drop``."""
+    """How labels became noisy, and what is done about it.
+
+    Attributes:
+        num_classes: c.
+        keep: P(y′ = y).
+        correction: ``drop``, ``forward`` or ``none``.
+        hops: K of ``drop``.
+    """
 
     num_classes: int
     keep: float
@@ -46,7 +53,15 @@ class Channel:
         return np.full((self.num_classes, self.num_classes), other) + (self.keep - other) * np.eye(self.num_classes)
 
     def targets(self, average: sp.csr_array, labels: np.ndarray) -> np.ndarray:
-        """What is learned, int64 [n], −1 where there is no label: y′, or ỹ with ``drop``."""
+        """What is learned: y′, or ỹ with ``drop``.
+
+        Args:
+            average: S, CSR [n, n].
+            labels: y′, int64 [n], −1 where there is no label.
+
+        Returns:
+            int64 [n], −1 where there is no label.
+        """
         if self.correction != "drop":
             return labels
         known = labels >= 0
@@ -58,7 +73,12 @@ class Channel:
 
 
 class Average:
-    """P^hops and its transpose, as products on the device."""
+    """P^hops and its transpose, as products on the device.
+
+    Args:
+        matrix: P, CSR [n, n].
+        hops: How often it is applied.
+    """
 
     def __init__(self, matrix: sp.csr_array, hops: int) -> None:
         self.forward = to_torch(matrix)
@@ -92,9 +112,21 @@ def train(
     rng: np.random.Generator,
     shift: float = 0.0,
 ) -> np.ndarray:
-    """Scores [n, c] of every node. labels: noisy, int64 [n], −1 where there is none. features: sparse [n, d], any scale.
+    """Scores of every node after training on noisy features and labels.
 
-    shift: what is added to every entry of the features.
+    Args:
+        adjacency: CSR [n, n], public.
+        features: Sparse [n, d], any scale.
+        labels: Noisy, int64 [n], −1 where there is none.
+        channel: How they became noisy.
+        hidden: Units of the hidden layer.
+        feature_hops: K of KProp.
+        how: Steps of Adam.
+        rng: Draws the initial parameters.
+        shift: What is added to every entry of the features.
+
+    Returns:
+        float32 [n, c].
     """
     layout = Layout((features.shape[1], hidden, channel.num_classes))
     x, average = FeatureMatrix(features), Average(row_stochastic(adjacency), feature_hops)
