@@ -21,7 +21,15 @@ from fedgraph.compiled import compiled
 
 
 def first_lower_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace]) -> np.ndarray:
-    """float64 [len(first), len(second)], each at most the discrepancy of its pair, up to rounding (about 1e-15 relatively)."""
+    """The first bound of every pair, up to rounding (about 1e-15 relatively).
+
+    Args:
+        first: Spaces of the rows.
+        second: Spaces of the columns.
+
+    Returns:
+        float64 [len(first), len(second)], each at most the discrepancy of its pair.
+    """
     found = np.empty((len(first), len(second)))
     _on_lines(*_lines(first), *_lines(second), found)
     return found
@@ -35,7 +43,16 @@ def second_lower_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpa
 
 
 def lower_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace], alpha: float | None = None) -> np.ndarray:
-    """The best of this file for GW (``alpha`` None) or FGW with features: float64 [len(first), len(second)]."""
+    """The best bound of this file for every pair.
+
+    Args:
+        first: Spaces of the rows.
+        second: Spaces of the columns.
+        alpha: None for GW; else that of FGW, and all spaces have features.
+
+    Returns:
+        float64 [len(first), len(second)].
+    """
     found = np.maximum(first_lower_bounds(first, second), second_lower_bounds(first, second))
     if alpha is None:
         return found
@@ -99,10 +116,20 @@ def to_nearest(
     alpha: float | None,
     solve: Callable[[np.ndarray], np.ndarray],
 ) -> tuple[np.ndarray, int]:
-    """Discrepancies float64 [len(rows), len(columns)], infinite for no k lowest of a row; and how many were asked for.
+    """Discrepancies to the k nearest of each row, without solving the pairs that cannot be among them.
 
-    rows, columns: numbers of spaces, int64. alpha: as in ``GromovOptions``. solve: values of pairs int64 [q, 2], at least one.
-    Asked in rounds: first the k of the lowest bounds, then of those still within reach 1, 2, 4 … times k.
+    They are asked for in rounds: first the k of the lowest bounds, then of those still within reach 1, 2, 4 … times k.
+
+    Args:
+        spaces: All spaces.
+        rows: int64, numbers of spaces.
+        columns: int64, numbers of spaces.
+        k: How many neighbours; lowered to the number of columns.
+        alpha: As in ``GromovOptions``.
+        solve: Gives the values of pairs int64 [q, 2], at least one.
+
+    Returns:
+        (float64 [len(rows), len(columns)], infinite where a pair was not solved; how many pairs were solved).
     """
     table = np.full((len(rows), len(columns)), np.inf)
     if not table.size:

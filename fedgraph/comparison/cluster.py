@@ -22,8 +22,14 @@ ROUNDS = 5  # of a barycentre, at most
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """labels: int64 [S], 0 … k − 1. inertia: Σ_s of the discrepancy to the own centroid. centroids: k
-    spaces (none where the method has none). iterations of the best start; converged: labels stood still.
+    """Clusters of S spaces.
+
+    Attributes:
+        labels: int64 [S], 0 … k − 1.
+        inertia: Σ_s of the discrepancy to the own centroid; NaN where the method has no centroids.
+        centroids: k spaces; none where the method has none.
+        iterations: Of the best start.
+        converged: Whether labels stood still.
     """
 
     labels: np.ndarray
@@ -42,15 +48,24 @@ def kmeans_gw(
     max_iterations: int = 30,
     distances: np.ndarray | None = None,
 ) -> Clustering:
-    """The best of ``num_init`` runs of Lloyd's algorithm under (fused) Gromov-Wasserstein.
+    """The best of several runs of Lloyd's algorithm under (fused) Gromov-Wasserstein.
 
-    distances: float64 [S, S], precomputed discrepancies, used for the seeding only (k-means++, Arthur &
-    Vassilvitskii 2007: the next seed is drawn in proportion to the discrepancy to the nearest one, which
-    already is a squared loss); without it the few columns needed are computed. A centroid has the rounded
-    mean number of its members' nodes. An empty cluster restarts from the space worst served by its own centroid.
-    Deterministic given ``rng``.
+    A centroid has the rounded mean number of its members' nodes. An empty cluster restarts from the space worst served by its
+    own centroid. It is deterministic given ``rng``.
 
-    Raises ``ValueError`` unless 1 ≤ num_clusters ≤ len(spaces).
+    Args:
+        spaces: At least as many as clusters.
+        num_clusters: k, at least 1.
+        rng: Draws the seeds (k-means++, Arthur & Vassilvitskii 2007: the next seed is drawn in proportion to the discrepancy to
+            the nearest one, which already is a squared loss).
+        options: How discrepancies are computed.
+        num_init: How many runs.
+        max_iterations: Of each run.
+        distances: float64 [S, S], precomputed discrepancies, used for the seeds only; without it the few columns needed are
+            computed.
+
+    Raises:
+        ValueError: A number is out of its range.
     """
     if not 1 <= num_clusters <= len(spaces):
         raise ValueError(f"num_clusters must lie in 1 … {len(spaces)} (the number of spaces), found {num_clusters}")
@@ -74,10 +89,16 @@ def kmeans_gw(
 
 
 def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator, scale: float | None = None) -> Clustering:
-    """Spectral clustering on the affinity exp(−D / scale); scale defaults to the median off-diagonal distance.
+    """Spectral clustering on the affinity exp(−D / scale).
 
     Only labels are meaningful: there are no centroids and the inertia is NaN. Where fewer spaces can be told apart than there
     are clusters, some are empty, or split by rounding.
+
+    Args:
+        distances: [S, S].
+        num_clusters: k.
+        rng: Draws the starts of its k-means.
+        scale: By default the median distance of two spaces.
     """
     if scale is None:
         upper = distances[np.triu_indices(distances.shape[0], 1)]
@@ -98,7 +119,14 @@ def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator,
 
 
 def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator, num_init: int = 10) -> Clustering:
-    """k-means on points float64 [S, h]. Where fewer of them differ than there are clusters, some clusters are empty."""
+    """k-means on points. Where fewer of them differ than there are clusters, some clusters are empty.
+
+    Args:
+        points: [S, h].
+        num_clusters: k.
+        rng: Draws the starts.
+        num_init: How many starts.
+    """
     from sklearn.cluster import KMeans  # not before it is used: every run lists all tasks
     from sklearn.exceptions import ConvergenceWarning
 
@@ -110,13 +138,30 @@ def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generat
 
 
 def size_only(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
-    """k-means on the number of nodes alone: the leak-exposing baseline. Fewer distinct sizes, fewer clusters."""
+    """k-means on the number of nodes alone: the baseline that exposes leaks. Fewer distinct sizes give fewer clusters.
+
+    Args:
+        sizes: [S].
+        num_clusters: k at most.
+        rng: Draws the starts.
+    """
     return kmeans_vectors(np.asarray(sizes).reshape(-1, 1), min(num_clusters, np.unique(sizes).size), rng)
 
 
 def scores(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarray | None = None) -> dict[str, float]:
-    """``ari`` (adjusted Rand index), ``nmi`` (arithmetic mean), ``purity``, and ``silhouette`` of the
-    predicted clusters where distances are given (NaN when it is undefined: one cluster, or only singletons).
+    """How well clusters match classes.
+
+    Args:
+        labels_true: [S], S ≥ 1.
+        labels_pred: [S].
+        distances: [S, S], for the silhouette alone.
+
+    Returns:
+        ``ari`` (adjusted Rand index), ``nmi`` (arithmetic mean), ``purity``, and where distances are given ``silhouette`` of
+        the predicted clusters (NaN when it is undefined: one cluster, or only singletons).
+
+    Raises:
+        ValueError: The labels are not two equally long, non-empty vectors.
     """
     from sklearn.metrics import (  # not before it is used: every run lists all tasks
         adjusted_rand_score,
@@ -230,11 +275,18 @@ def _legacy_seed(rng: np.random.Generator) -> int:
 
 
 def mds(distances: np.ndarray, num_dimensions: int = 2) -> np.ndarray:
-    """Classical multidimensional scaling (Torgerson 1952): float64 [S, num_dimensions], deterministic.
+    """Classical multidimensional scaling (Torgerson 1952); it is deterministic.
 
     The leading eigenvectors of B = −½ J D² J, J = I − 11ᵀ/S, times the roots of their eigenvalues; where B
     has fewer positive eigenvalues the remaining columns are zero. Each column's sign makes its entry of
     largest magnitude positive.
+
+    Args:
+        distances: [S, S].
+        num_dimensions: Of the map.
+
+    Returns:
+        float64 [S, num_dimensions].
     """
     squares = np.asarray(distances, dtype=np.float64) ** 2
     centred = squares - squares.mean(axis=0, keepdims=True)
@@ -249,9 +301,15 @@ def mds(distances: np.ndarray, num_dimensions: int = 2) -> np.ndarray:
 
 
 def tsne(distances: np.ndarray, rng: np.random.Generator, perplexity: float = 30.0) -> np.ndarray:
-    """t-SNE of a precomputed distance matrix (van der Maaten & Hinton 2008): float64 [S, 2].
+    """t-SNE of a precomputed distance matrix (van der Maaten & Hinton 2008).
 
-    Perplexity is lowered to (S − 1) / 3 for small collections; fewer than four spaces fall back to ``mds``.
+    Args:
+        distances: [S, S]; fewer than four spaces fall back to ``mds``.
+        rng: Draws the start.
+        perplexity: Lowered to (S − 1) / 3 for small collections.
+
+    Returns:
+        float64 [S, 2].
     """
     from sklearn.manifold import TSNE  # its import takes a second
 

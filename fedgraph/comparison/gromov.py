@@ -49,15 +49,26 @@ STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
 class GromovOptions:
     """How a discrepancy is computed.
 
-    solver: ``fast`` (compiled), ``batched`` (the same descent on torch's device, see ``batch_descent``; for
-    couplings, kicks and for thousands of points ``fast`` takes its place), ``pot`` (POT's conditional gradient,
-    the reference; one descent from p qᵀ, no restarts) or ``proximal`` (POT's proximal point algorithm, once from p qᵀ). loss:
-    ``square`` or, by POT alone, ``kl``. alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
-    max_iterations: per descent. tolerance: stop when the objective moves by less, absolutely or relatively
-    (POT's two tolerances). start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances,
-    ``random`` a random vertex. restarts: further descents from random vertices; the lowest counts.
-    kicks: descents after those, each from the best end so far after a few random pivots (``restarts``); one costs about a fifth
-    of a restart. seed: root of the random vertices and pivots.
+    Attributes:
+        solver: Which one:
+
+            * ``fast``: compiled;
+            * ``batched``: the same descent on torch's device (``batch_descent``); for couplings, kicks and thousands of points
+              ``fast`` takes its place;
+            * ``pot``: POT's conditional gradient, the reference; one descent from p qᵀ, no restarts;
+            * ``proximal``: POT's proximal point algorithm, once from p qᵀ.
+        loss: ``square`` or, by POT alone, ``kl``.
+        alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
+        max_iterations: Of each descent, at least 1.
+        tolerance: It stops when the objective moves by less, absolutely or relatively (POT's two tolerances).
+        start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances, ``random`` a random vertex.
+        restarts: Further descents from random vertices; the lowest counts.
+        kicks: Descents after those, each from the best end so far after a few random pivots (``restarts``); one costs about a
+            fifth of a restart.
+        seed: Root of the random vertices and pivots.
+
+    Raises:
+        ValueError: A field is out of its range, or fields do not go together.
     """
 
     solver: Literal["fast", "batched", "pot", "proximal"] = "fast"
@@ -96,7 +107,13 @@ class GromovOptions:
 
 @dataclass(frozen=True, eq=False)
 class PairResults:
-    """value float64 [k], converged bool [k], iterations int64 [k] (of the descent that won)."""
+    """What was found for k pairs.
+
+    Attributes:
+        value: float64 [k], discrepancies.
+        converged: bool [k].
+        iterations: int64 [k], of the descent that won.
+    """
 
     value: np.ndarray
     converged: np.ndarray
@@ -109,7 +126,16 @@ def pairs(num: int) -> np.ndarray:
 
 
 def assemble(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The symmetric matrix [num, num] with a zero diagonal; pairs not given are NaN."""
+    """The symmetric matrix of discrepancies, with a zero diagonal.
+
+    Args:
+        num: How many spaces.
+        which: int [k, 2], pairs.
+        values: float [k].
+
+    Returns:
+        float64 [num, num]; NaN for pairs that are not given.
+    """
     distances = np.full((num, num), np.nan)
     np.fill_diagonal(distances, 0.0)
     distances[which[:, 0], which[:, 1]] = values
@@ -118,9 +144,16 @@ def assemble(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()) -> PairResults:
-    """The discrepancy of every pair (i, j) of ``which`` int [k, 2], numbers into ``spaces``.
+    """The discrepancy of every pair. (i, j) and (j, i) give the same number exactly; (i, i) is solved like any pair.
 
-    (i, j) and (j, i) give the same number exactly; (i, i) is solved like any pair.
+    Args:
+        spaces: The spaces.
+        which: int [k, 2], numbers into them.
+        options: How.
+
+    Raises:
+        ValueError: A number names no space.
+        DataError: The fused discrepancy is asked for and a space has no features.
     """
     which = _checked(which, len(spaces))
     with one_thread():
@@ -144,7 +177,11 @@ def one_thread() -> Iterator[None]:
 def couplings(
     spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()
 ) -> tuple[PairResults, list[np.ndarray]]:
-    """As ``solve_pairs``, with the couplings: one float64 [n_i, n_j] per pair."""
+    """As ``solve_pairs``, with the couplings.
+
+    Returns:
+        (the results, one float64 [n_i, n_j] for each pair).
+    """
     asked = np.asarray(which, dtype=np.int64).reshape(-1, 2)
     which = _checked(which, len(spaces))
     with one_thread():
@@ -159,7 +196,17 @@ def couplings(
 def pot_gw(
     first: MetricSpace, second: MetricSpace, options: GromovOptions, start: np.ndarray | None = None
 ) -> tuple[float, bool, int, np.ndarray]:
-    """POT's conditional gradient from p qᵀ, or from ``start`` [n, m]: (value, converged, iterations, coupling [n, m])."""
+    """POT's conditional gradient.
+
+    Args:
+        first: Of n points.
+        second: Of m points.
+        options: Loss, alpha, iterations and tolerance are read.
+        start: A coupling [n, m]; by default p qᵀ.
+
+    Returns:
+        (value, converged, iterations, coupling [n, m]).
+    """
     import ot  # not before it is used: every run lists all tasks
 
     stop = {"max_iter": options.max_iterations, "tol_rel": options.tolerance, "tol_abs": options.tolerance}

@@ -15,11 +15,19 @@ from fedgraph.errors import DataError
 class Packed(NamedTuple):
     """S spaces with N points and Q = Σ n² distances in all; points of weight zero are left out.
 
-    names: int64 [S], each space's number in the caller's list. point_at, matrix_at: int64 [S + 1], where
-    each space starts. distances [Q], weights [N], products [N] (C p: each point's mean distance).
-    whole [N]: weights as integers (``transport.units``). even: bool [S], weights are all equal.
-    order: int64 [N], points by ascending mean distance, ties by mean squared distance. own [S]:
-    Σ_ik C²_ik p_i p_k. widest [S]: the largest |C_ik|. features [N, f], f = 0 where there are none.
+    Attributes:
+        names: int64 [S], each space's number in the caller's list.
+        point_at: int64 [S + 1], where each space's points start.
+        matrix_at: int64 [S + 1], where each space's distances start.
+        distances: float64 [Q].
+        weights: float64 [N].
+        products: float64 [N], C p: each point's mean distance.
+        whole: float64 [N], weights as whole numbers (``transport.units``).
+        even: bool [S], whether weights are all equal.
+        order: int64 [N], points by ascending mean distance, ties by mean squared distance.
+        own: float64 [S], Σ_ik C²_ik p_i p_k.
+        widest: float64 [S], the largest |C_ik|.
+        features: float64 [N, f], f = 0 where there are none.
     """
 
     names: np.ndarray
@@ -42,7 +50,16 @@ def weighted_points(space: MetricSpace) -> np.ndarray:
 
 
 def pack(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> Packed:
-    """Copies (never views) of what the solver needs. Raises ``DataError`` when features are needed but missing."""
+    """Copies (never views) of what the solver needs.
+
+    Args:
+        spaces: At least one.
+        names: int [S], their numbers in the caller's list.
+        fused: Whether features are needed.
+
+    Raises:
+        DataError: Features are needed but missing, or of different widths.
+    """
     parts = [_part(space, fused) for space in spaces]
     sizes = np.array([part[1].size for part in parts], dtype=np.int64)
     widths = {part[6].shape[1] for part in parts}
