@@ -19,6 +19,8 @@ from fedgraph.runtime.counts import Count, Path, Tally
 
 @dataclass(frozen=True, eq=False)
 class _Held:
+    """A shared or dealt value as this process keeps it."""
+
     key: Hashable
     value: Any
 
@@ -32,7 +34,14 @@ def frozen_copy(value: Value) -> Value:
 
 
 class SerialClients(Clients):
-    """All clients of one training, in the server's process. actors: among how many they would be dealt."""
+    """All clients of one training, in the server's process.
+
+    Args:
+        tally: Counts what the training costs.
+        path: Names the training.
+        on_round: Told (done, total) after each round.
+        actors: Among how many actors the clients would be dealt.
+    """
 
     def __init__(self, tally: Tally, path: Path, on_round: OnRound, actors: int = 1) -> None:
         self._tally, self._path, self._on_round, self._actors = tally, path, on_round, actors
