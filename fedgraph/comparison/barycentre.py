@@ -16,6 +16,8 @@ import numpy as np
 from fedgraph.comparison.gromov import GromovOptions, couplings
 from fedgraph.comparison.metric_space import MetricSpace
 
+_TOLERANCE = 1e-6  # of the objective, relative
+
 
 @dataclass(frozen=True, eq=False)
 class Barycentre:
@@ -40,7 +42,6 @@ def barycentre(
     options: GromovOptions = GromovOptions(),  # noqa: B008
     start: MetricSpace | None = None,
     max_rounds: int = 20,
-    tolerance: float = 1e-6,
 ) -> Barycentre:
     """The barycentre of spaces, all of which count the same (λ_s = 1/S).
 
@@ -50,8 +51,7 @@ def barycentre(
         options: How discrepancies are computed.
         start: Where C begins; by default the space closest in size, carried onto ``num_points`` points by the monotone
             coupling.
-        max_rounds: How many rounds at most.
-        tolerance: It stops when the objective falls by less than this, relatively.
+        max_rounds: How many rounds at most; it stops earlier when the objective falls by less than ``_TOLERANCE``.
 
     Raises:
         ValueError: There is no space, or no point.
@@ -65,7 +65,7 @@ def barycentre(
         following, plans = _assess(update_barycentre(best.space.weights, spaces, plans), spaces, which, options, best.history)
         if following.objective >= best.objective:
             break
-        settled = best.objective - following.objective <= tolerance * best.objective
+        settled = best.objective - following.objective <= _TOLERANCE * best.objective
         best = following
         if settled:
             break

@@ -97,7 +97,9 @@ def solve_all(
     pairs = np.where((sizes[pairs[:, 0]] > sizes[pairs[:, 1]])[:, None], pairs[:, ::-1], pairs)
     if pairs.size and 2 * sizes[pairs[:, 0]].max() >= transport.FINE:
         raise ValueError(f"the batched solver needs fewer than {transport.FINE // 2} points in the smaller space of a pair")
-    values, steps, done = np.full(len(pairs), np.inf), np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.bool_)
+    values = np.full(len(pairs), np.inf)
+    steps = np.zeros(len(pairs), np.int64)
+    done = np.zeros(len(pairs), np.bool_)
     for which in _batches(sizes[pairs], memory):
         for attempt in range(restarts + 1):
             mode = start if attempt == 0 else RANDOM
@@ -200,7 +202,9 @@ def _descend(
     work: _Work, basis: Basis, alpha: float, limits: tuple[int, float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The loop of ``descent.descend``; pairs leave the batch as they finish."""
-    values, steps, done = np.zeros(len(work.w)), np.zeros(len(work.w), np.int64), np.zeros(len(work.w), np.bool_)
+    values = np.zeros(len(work.w))
+    steps = np.zeros(len(work.w), np.int64)
+    done = np.zeros(len(work.w), np.bool_)
     for iteration in range(1, limits[0] + 1):
         cost = work.base + (4.0 * alpha if alpha < 1.0 else 1.0) * work.w
         pivoted, optimal = transport.improve_bases(basis, cost, work.tolerance)

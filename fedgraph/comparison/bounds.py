@@ -67,7 +67,7 @@ def _pairs_on_lines(spaces: Sequence[MetricSpace]) -> tuple[np.ndarray, np.ndarr
         value, index = np.unique(space.distances, return_inverse=True)
         values.append(value)
         weights.append(np.bincount(index.ravel(), np.outer(space.weights, space.weights).ravel()))
-    return np.cumsum([v.size for v in values]), np.concatenate(values), np.concatenate(weights)
+    return _laid_out(values, weights)
 
 
 def _lines(spaces: Sequence[MetricSpace]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -78,6 +78,11 @@ def _lines(spaces: Sequence[MetricSpace]) -> tuple[np.ndarray, np.ndarray, np.nd
         order = np.argsort(spread, kind="stable")
         values.append(spread[order])
         weights.append(space.weights[order])
+    return _laid_out(values, weights)
+
+
+def _laid_out(values: list[np.ndarray], weights: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(where each space ends, the values of all spaces one after another, their weights)."""
     return np.cumsum([v.size for v in values]), np.concatenate(values), np.concatenate(weights)
 
 

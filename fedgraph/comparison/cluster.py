@@ -18,6 +18,8 @@ from fedgraph.comparison.gromov import GromovOptions, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace
 
 ROUNDS = 5  # of a barycentre, at most
+_STARTS = 10  # of k-means on points
+_PERPLEXITY = 30.0  # of a map of many spaces
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +73,16 @@ def kmeans_gw(
         raise ValueError(f"num_clusters must lie in 1 … {len(spaces)} (the number of spaces), found {num_clusters}")
     if num_init < 1 or max_iterations < 1:
         raise ValueError(f"num_init and max_iterations must be at least 1, found {num_init} and {max_iterations}")
+    every = np.arange(len(spaces))
     runs = []
     for stream in rng.spawn(num_init):
         chosen = [int(stream.integers(len(spaces)))]
         nearest = np.full(len(spaces), np.inf)
         while len(chosen) < num_clusters:
-            row = distances[chosen[-1]] if distances is not None else _to(spaces, [spaces[chosen[-1]]], options)[:, 0]
+            if distances is not None:
+                row = distances[chosen[-1]]
+            else:
+                row = _values(spaces, [spaces[chosen[-1]]], every, np.zeros_like(every), options)
             nearest = np.minimum(nearest, np.maximum(row, 0.0))
             nearest[chosen] = 0.0
             open_mass = nearest.sum()
@@ -88,8 +94,8 @@ def kmeans_gw(
     return min(runs, key=lambda run: run.inertia)
 
 
-def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator, scale: float | None = None) -> Clustering:
-    """Spectral clustering on the affinity exp(−D / scale).
+def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
+    """Spectral clustering on the affinity exp(−D / s), where s is the median distance of two spaces.
 
     Only labels are meaningful: there are no centroids and the inertia is NaN. Where fewer spaces can be told apart than there
     are clusters, some are empty, or split by rounding.
@@ -98,11 +104,9 @@ def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator,
         distances: [S, S].
         num_clusters: k.
         rng: Draws the starts of its k-means.
-        scale: By default the median distance of two spaces.
     """
-    if scale is None:
-        upper = distances[np.triu_indices(distances.shape[0], 1)]
-        scale = float(np.median(upper)) if upper.size else 1.0
+    upper = distances[np.triu_indices(distances.shape[0], 1)]
+    scale = float(np.median(upper)) if upper.size else 1.0
     affinity = np.exp(-np.asarray(distances) / (scale if scale > 0 else 1.0))
     if num_clusters == 1 or distances.shape[0] <= num_clusters:
         labels = np.arange(distances.shape[0]) % num_clusters
@@ -118,19 +122,18 @@ def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator,
     return Clustering(labels.astype(np.int64), float("nan"), (), 1, True)
 
 
-def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator, num_init: int = 10) -> Clustering:
+def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """k-means on points. Where fewer of them differ than there are clusters, some clusters are empty.
 
     Args:
         points: [S, h].
         num_clusters: k.
         rng: Draws the starts.
-        num_init: How many starts.
     """
     from sklearn.cluster import KMeans  # not before it is used: every run lists all tasks
     from sklearn.exceptions import ConvergenceWarning
 
-    model = KMeans(min(num_clusters, len(points)), n_init=num_init, random_state=_legacy_seed(rng))
+    model = KMeans(min(num_clusters, len(points)), n_init=_STARTS, random_state=_legacy_seed(rng))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
         model.fit(np.asarray(points, dtype=np.float64))
@@ -224,13 +227,6 @@ def _centroid(spaces: Sequence[MetricSpace], members: np.ndarray, previous: Metr
     return barycentre(own, size, options, start, ROUNDS).space
 
 
-def _to(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options: GromovOptions) -> np.ndarray:
-    """float64 [S, k]: every space's discrepancy to every centroid."""
-    k = len(centroids)
-    rows, columns = np.divmod(np.arange(len(spaces) * k), k)
-    return _values(spaces, centroids, rows, columns, options).reshape(len(spaces), k)
-
-
 def _values(
     spaces: Sequence[MetricSpace],
     centroids: Sequence[MetricSpace],
@@ -243,7 +239,7 @@ def _values(
 
 
 def _nearest(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options: GromovOptions) -> np.ndarray:
-    """As ``_to``, but ∞ for centroids that a lower bound shows to be farther than another: each row's minimum is the same.
+    """Discrepancies [S, k] to the centroids, ∞ to those that a lower bound shows to be farther than another.
 
     First every space's centroid of the lowest bound is solved; then those whose bound is not above that value.
     """
@@ -274,7 +270,7 @@ def _legacy_seed(rng: np.random.Generator) -> int:
     return int(rng.integers(2**31))
 
 
-def mds(distances: np.ndarray, num_dimensions: int = 2) -> np.ndarray:
+def mds(distances: np.ndarray) -> np.ndarray:
     """Classical multidimensional scaling (Torgerson 1952); it is deterministic.
 
     The leading eigenvectors of B = −½ J D² J, J = I − 11ᵀ/S, times the roots of their eigenvalues; where B
@@ -283,30 +279,30 @@ def mds(distances: np.ndarray, num_dimensions: int = 2) -> np.ndarray:
 
     Args:
         distances: [S, S].
-        num_dimensions: Of the map.
 
     Returns:
-        float64 [S, num_dimensions].
+        float64 [S, 2].
     """
     squares = np.asarray(distances, dtype=np.float64) ** 2
     centred = squares - squares.mean(axis=0, keepdims=True)
     centred = -0.5 * (centred - centred.mean(axis=1, keepdims=True))
     values, vectors = np.linalg.eigh(0.5 * (centred + centred.T))
-    leading = np.argsort(values)[::-1][:num_dimensions]
+    leading = np.argsort(values)[::-1][:2]
     places = vectors[:, leading] * np.sqrt(np.clip(values[leading], 0.0, None))
     signs = np.sign(places[np.abs(places).argmax(axis=0), np.arange(places.shape[1])])
-    result = np.zeros((squares.shape[0], num_dimensions))
+    result = np.zeros((squares.shape[0], 2))
     result[:, : places.shape[1]] = places * np.where(signs == 0, 1.0, signs)
     return result
 
 
-def tsne(distances: np.ndarray, rng: np.random.Generator, perplexity: float = 30.0) -> np.ndarray:
+def tsne(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """t-SNE of a precomputed distance matrix (van der Maaten & Hinton 2008).
+
+    The perplexity of small collections is (S − 1) / 3.
 
     Args:
         distances: [S, S]; fewer than four spaces fall back to ``mds``.
         rng: Draws the start.
-        perplexity: Lowered to (S − 1) / 3 for small collections.
 
     Returns:
         float64 [S, 2].
@@ -321,7 +317,7 @@ def tsne(distances: np.ndarray, rng: np.random.Generator, perplexity: float = 30
         metric="precomputed",
         init="random",
         learning_rate="auto",
-        perplexity=min(perplexity, (count - 1) / 3),
+        perplexity=min(_PERPLEXITY, (count - 1) / 3),
         random_state=int(rng.integers(2**31)),
     )
     with warnings.catch_warnings():

@@ -206,7 +206,10 @@ def descend(  # type: ignore[no-untyped-def]
 @compiled(nan=False)
 def _weigh(packed, a, b, supply, demand, alpha, linear):  # type: ignore[no-untyped-def]
     """Fill supply [n], demand [m] and, where alpha < 1, linear [n, m] of spaces a and b; returns the largest of linear."""
-    point_at, whole, even, features = packed[1], packed[6], packed[7], packed[11]
+    point_at = packed[1]
+    whole = packed[6]
+    even = packed[7]
+    features = packed[11]
     n = supply.size
     m = demand.size
     a0 = point_at[a]

@@ -187,7 +187,8 @@ def couplings(
     with one_thread():
         if options.by_pot:
             solved = [_by_pot(spaces[i], spaces[j], options) for i, j in which]
-            results, found = _results([one[:3] for one in solved]), [one[3] for one in solved]
+            results = _results([one[:3] for one in solved])
+            found = [one[3] for one in solved]
         else:
             results, found = _fast(spaces, which, options, keep=True)
     return results, [plan if i <= j else plan.T for plan, (i, j) in zip(found, asked, strict=True)]

@@ -91,7 +91,8 @@ def _part(space: MetricSpace, fused: bool) -> tuple[Any, ...]:
         raise DataError("the fused discrepancy (alpha given) needs spaces with features; this one has none")
     kept = weighted_points(space)
     if kept.size < weights.size:
-        distances, weights = distances[np.ix_(kept, kept)], weights[kept] / weights[kept].sum()
+        distances = distances[np.ix_(kept, kept)]
+        weights = weights[kept] / weights[kept].sum()
         features = features[kept] if features is not None else None
     squares = distances * distances
     products = distances @ weights

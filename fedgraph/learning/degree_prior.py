@@ -73,6 +73,7 @@ def likely_links(degrees: np.ndarray, yeses: sp.csr_array, answers: int, strengt
     likely = odds[pairs]
     count = min(int(likely.sum()), likely.size)
     best = np.argpartition(-likely, count - 1)[:count] if count else np.zeros(0, dtype=np.int64)
-    ends, weights = (pairs[0][best], pairs[1][best]), likely[best].astype(np.float32)
+    ends = (pairs[0][best], pairs[1][best])
+    weights = likely[best].astype(np.float32)
     upper = sp.csr_array((weights, ends), shape=(n, n))
     return sp.csr_array(upper + upper.T)

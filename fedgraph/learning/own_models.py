@@ -33,7 +33,9 @@ from fedgraph.learning.layers.matrices import Rows, device, unit_rows
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.types import Graph
 
-MOST_STEPS, EVERY, RATE, DECAY = 60, 5, 0.1, 1e-4
+MOST_STEPS = 60  # of Adam, for a head and for fine-tuning
+EVERY = 5  # steps after which the held-out labels judge
+RATE, DECAY = 0.1, 1e-4  # of a head: step size, and weight of its L2 penalty
 _HELD_OUT = 0.2
 
 
@@ -208,7 +210,8 @@ def held_out_choice(
 
 def _descended(layout: Layout, shared: np.ndarray, x: Rows, labels: np.ndarray, steps: int) -> list[np.ndarray]:
     rate = RATES[len(layout.shapes) > 1]
-    target, count = torch.tensor(labels, device=device()), max(int((labels >= 0).sum()), 1)
+    target = torch.tensor(labels, device=device())
+    count = max(int((labels >= 0).sum()), 1)
 
     def slope(weights: np.ndarray) -> np.ndarray:
         fit = clipped_gradient_sum(layout, weights.astype(np.float32), x, target, None)

@@ -44,7 +44,10 @@ class SerialClients(Clients):
     """
 
     def __init__(self, tally: Tally, path: Path, on_round: OnRound, actors: int = 1) -> None:
-        self._tally, self._path, self._on_round, self._actors = tally, path, on_round, actors
+        self._tally = tally
+        self._path = path
+        self._on_round = on_round
+        self._actors = actors
 
     def share(self, key: str, value: object) -> _Held:
         return _Held(key, frozen_copy(value))

@@ -24,7 +24,9 @@ def _block(state: np.ndarray) -> None:
     for _ in range(10):
         for column in range(8):
             a, shift = column % 4, column // 4
-            b, c, d = 4 + (a + shift) % 4, 8 + (a + 2 * shift) % 4, 12 + (a + 3 * shift) % 4
+            b = 4 + (a + shift) % 4
+            c = 8 + (a + 2 * shift) % 4
+            d = 12 + (a + 3 * shift) % 4
             for left_d, left_b in ((16, 12), (8, 7)):
                 x[a] = np.uint32(x[a] + x[b])
                 mixed = np.uint32(x[d] ^ x[a])

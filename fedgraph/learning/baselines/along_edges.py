@@ -46,7 +46,8 @@ def _attend(start, column, x, source, target, kept, slope, share, out):  # type:
                 total += share[e, h]
             for e in range(start[i], start[i + 1]):
                 share[e, h] /= total
-                weight, row = share[e, h] * kept[e, h], x[column[e], h]
+                weight = share[e, h] * kept[e, h]
+                row = x[column[e], h]
                 for k in range(width):
                     out[i, h, k] += weight * row[k]
 
@@ -64,7 +65,9 @@ def _attend_backwards(  # type: ignore[no-untyped-def]
             mean, wanted = np.float32(0), gradient[i, h]
             for e in range(size):
                 at = start[i] + e
-                weight, row, changed = share[at, h] * kept[at, h], x[column[at], h], of_x[column[at], h]
+                weight = share[at, h] * kept[at, h]
+                row = x[column[at], h]
+                changed = of_x[column[at], h]
                 along = np.float32(0)
                 for k in range(width):
                     along += wanted[k] * row[k]

@@ -6,7 +6,7 @@ training that is cut into rounds is the same, bit for bit, as training in one go
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
@@ -159,31 +159,41 @@ def trained(
             loss = torch.nn.functional.cross_entropy(network(given.x, given.edges)[known], target)
             gradients = torch.autograd.grad(loss, learnt, allow_unused=True)
             with torch.no_grad():
-                for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
-                    g = (torch.zeros_like(p) if found is None else found) + how.decay * p
-                    g = g + how.proximal * (p - origin[i]) if how.proximal else g
-                    adam_step(p, g, firsts[i], seconds[i], step, how)
+                take_step(learnt, gradients, origin, firsts, seconds, step, how)
     moments = np.stack([_joined(network, firsts), _joined(network, seconds)]) if how.adam else np.zeros((2, 0), np.float32)
     return Progress(vector_of(network), moments)
 
 
-def adam_step(p: torch.Tensor, g: torch.Tensor, first: torch.Tensor, second: torch.Tensor, step: int, how: Steps) -> None:
+def take_step(
+    learnt: Sequence[torch.Tensor],
+    gradients: Sequence[torch.Tensor | None],
+    origin: Sequence[torch.Tensor],
+    firsts: Sequence[torch.Tensor],
+    seconds: Sequence[torch.Tensor],
+    step: int,
+    how: Steps,
+) -> None:
     """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), or of plain descent, in place.
 
     Args:
-        p: Parameters.
-        g: Their gradient.
-        first: Adam's first moment estimate, of the shape of ``p``; not read by descent.
-        second: Adam's second moment estimate, of the shape of ``p``; not read by descent.
+        learnt: Parameters.
+        gradients: Of the loss alone; None stands for zeros.
+        origin: Where FedProx pulls them; not read where ``how.proximal`` is 0.
+        firsts: Adam's first moment estimates; not read by plain descent.
+        seconds: Adam's second moment estimates; not read by plain descent.
         step: Its number, from 1.
-        how: Rate, and which kind.
+        how: Rate, decay, pull, and which kind.
     """
-    if not how.adam:
-        p -= how.rate * g
-        return
-    first.mul_(0.9).add_(g, alpha=0.1)
-    second.mul_(0.999).addcmul_(g, g, value=0.001)
-    p -= how.rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
+    for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
+        g = (torch.zeros_like(p) if found is None else found) + how.decay * p
+        if how.proximal:
+            g = g + how.proximal * (p - origin[i])
+        if not how.adam:
+            p -= how.rate * g
+            continue
+        firsts[i].mul_(0.9).add_(g, alpha=0.1)
+        seconds[i].mul_(0.999).addcmul_(g, g, value=0.001)
+        p -= how.rate * (firsts[i] / (1 - 0.9**step)) / ((seconds[i] / (1 - 0.999**step)).sqrt() + 1e-8)
 
 
 def scores(network: torch.nn.Module, vector: np.ndarray, given: Inputs) -> np.ndarray:

@@ -51,7 +51,8 @@ class ClassifierNetwork(nn.Module):
         super().__init__()
         self.widths = list(widths)
         self.bases = nn.ModuleList(nn.Linear(width, hidden) for width in widths)
-        self.norm, self.head = nn.BatchNorm1d(hidden * len(widths)), nn.Linear(hidden * len(widths), num_classes)
+        self.norm = nn.BatchNorm1d(hidden * len(widths))
+        self.head = nn.Linear(hidden * len(widths), num_classes)
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
         hops = zip(self.bases, torch.split(x, self.widths, dim=1), strict=True)

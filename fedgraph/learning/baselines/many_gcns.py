@@ -107,7 +107,8 @@ class Parts:
     def joined(self, first: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """The inverse of ``split``."""
         d, h, c = self.d, self.h, self.c
-        b1, vector = h + h * d, np.empty(h + h * d + c + c * h, dtype=first.dtype)
+        b1 = h + h * d
+        vector = np.empty(h + h * d + c + c * h, dtype=first.dtype)
         vector[:h], vector[b1 : b1 + c] = rest[:h], rest[h + h * c :]
         vector[h:b1].reshape(h, d)[:] = first.T
         vector[b1 + c :].reshape(c, h)[:] = rest[h : h + h * c].reshape(h, c).T
@@ -186,7 +187,8 @@ def _begun(
             return found
     given = [before.vector, *before.moments] if how.adam else [before.vector]
     split = [parts.split(np.asarray(v, dtype=np.float32)) for v in given]
-    first, rest = np.stack([s[0] for s in split]), np.stack([s[1] for s in split])
+    first = np.stack([s[0] for s in split])
+    rest = np.stack([s[1] for s in split])
     untouched = np.array(first)
     without_gradient(untouched, first[0], rates, steps)
     _latest[:] = [(before, how, (first, rest, untouched))]

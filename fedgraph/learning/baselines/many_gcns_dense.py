@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.baselines.fitting import Progress, Steps, adam_step
+from fedgraph.learning.baselines.fitting import Progress, Steps, take_step
 from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import to_torch
@@ -87,10 +87,7 @@ def _one(shape: Shape, client: Client, labels: np.ndarray, before: Progress, how
     target = torch.tensor(labels)[known]
     for step in range(how.first + 1, how.first + how.count + 1):
         found = _gradients(client, weights, known, target, scratch)
-        for i, (w, g) in enumerate(zip(weights, found, strict=True)):
-            g = g + how.decay * w
-            g = g + how.proximal * (w - origin[i]) if how.proximal else g
-            adam_step(w, g, firsts[i], seconds[i], step, how)
+        take_step(weights, found, origin, firsts, seconds, step, how)
     moments = np.stack([_flat(firsts), _flat(seconds)]) if how.adam else np.zeros((2, 0), np.float32)
     return Progress(_flat(weights), moments)
 

@@ -49,11 +49,14 @@ _FEATURES, _PI = (_INTS, _INTS, _SINGLES), (_INTS, _INTS, _SINGLES)
 def _gram_matrices(x_start, x_column, x_value, start, node, gram_start, gram):  # type: ignore[no-untyped-def]
     """gram[gram_start[i] + k·K + l] = ⟨x_k, x_l⟩ + 1 for the K nodes of each row i, by merging sorted columns."""
     for row in range(start.size - 1):
-        first, count = start[row], start[row + 1] - start[row]
+        first = start[row]
+        count = start[row + 1] - start[row]
         for k in range(count):
             for other in range(k, count):
-                a, b = x_start[node[first + k]], x_start[node[first + other]]
-                a_end, b_end = x_start[node[first + k] + 1], x_start[node[first + other] + 1]
+                a = x_start[node[first + k]]
+                b = x_start[node[first + other]]
+                a_end = x_start[node[first + k] + 1]
+                b_end = x_start[node[first + other] + 1]
                 total = 1.0
                 while a < a_end and b < b_end:
                     if x_column[a] == x_column[b]:
@@ -92,7 +95,8 @@ def _first_layer(x_start, x_column, x_value, named, vector, b1, hidden):  # type
         line = pre[u]
         line[:] = vector[b1 : b1 + hidden]
         for at in range(x_start[named[u]], x_start[named[u] + 1]):
-            value, weights = x_value[at], vector[x_column[at] * hidden : (x_column[at] + 1) * hidden]
+            value = x_value[at]
+            weights = vector[x_column[at] * hidden : (x_column[at] + 1) * hidden]
             for h in range(hidden):
                 line[h] += value * weights[h]
     return pre
@@ -141,7 +145,8 @@ def _row_norm(start, node, weight, row, slot, pre, gram_start, gram, mass, mean,
         squared += np.float64(delta[c]) * delta[c]
     total = outer * squared
     length = np.sqrt(total)
-    first, count = start[row], start[row + 1] - start[row]
+    first = start[row]
+    count = start[row + 1] - start[row]
     for k in range(count):
         one = pre[slot[node[first + k]]]
         for other in range(k, count):
@@ -191,7 +196,8 @@ def _gradient_sum(  # type: ignore[no-untyped-def]
         for h in range(hidden):
             out[b1 + h] += line[h]
         for at in range(x_start[named[u]], x_start[named[u] + 1]):
-            value, into = x_value[at], out[x_column[at] * hidden : (x_column[at] + 1) * hidden]
+            value = x_value[at]
+            into = out[x_column[at] * hidden : (x_column[at] + 1) * hidden]
             for h in range(hidden):
                 into[h] += value * line[h]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.learning.clipping.per_sample import finite, per_sample_scales, room
+from fedgraph.learning.clipping.per_sample import PerSampleGradients, finite
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import Rows
 from fedgraph.learning.layers.models import cross_entropy_errors, on_device
@@ -121,9 +121,7 @@ def clipped_gradient_sum(
     Raises:
         DataError: There are more rows than ``room`` allows.
     """
-    units, errors = _clipped_errors(stage, vector, xs, labels, clip)
-    flat = _summed(xs, units, errors)
-    return flat.cpu().numpy().astype(np.float32 if clip is None else room(labels.shape[0])[0], copy=False)
+    return _gradients(stage, vector, xs, labels).clipped_sum(clip)
 
 
 def left_over_products(
@@ -146,14 +144,7 @@ def left_over_products(
         message: Flat [num_parameters], such as a noisy ``clipped_gradient_sum``.
         weights: float [n], how much of each row to take off.
     """
-    units, errors = _clipped_errors(stage, vector, xs, labels, clip)
-    known = torch.tensor(weights, dtype=torch.float64, device=labels.device)[:, None]
-    beyond = torch.tensor(message, device=labels.device) - _summed(xs, units, [e * known for e in errors])
-    found = torch.zeros(labels.shape[0], dtype=torch.float64, device=labels.device)
-    *bases, (weight, bias) = stage.parts(beyond.float())
-    for x, (w, b), e in zip(xs, bases, errors[:-1], strict=False):
-        found += ((x @ w + b).double() * e).sum(dim=1)
-    return (found + ((units @ weight + bias).double() * errors[-1]).sum(dim=1)).cpu().numpy()
+    return _gradients(stage, vector, xs, labels).clipped(clip).left_over_products(stage.parts, message, weights)
 
 
 def products(
@@ -171,38 +162,18 @@ def products(
         overlaps: Of each xₖ (``per_sample.overlaps``).
         of: int64 [m], numbers of rows.
     """
-    units, errors = _clipped_errors(stage, vector, xs, labels, clip)
-    own, shared = units[of].double().cpu().numpy(), [e[of].cpu().numpy() for e in errors]
-    met = [*overlaps[: stage.hops + 1], own @ own.T]
-    return np.asarray(sum((inputs + 1.0) * (e @ e.T) for inputs, e in zip(met, shared, strict=True)))
+    return _gradients(stage, vector, xs, labels).clipped(clip).products(overlaps[: stage.hops + 1], of)
 
 
-def _summed(xs: Sequence[Rows], units: torch.Tensor, errors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The gradient of Σ_rows loss, flat, from what every layer is off by."""
-    weights = [x.gradient(e) for x, e in zip(xs, errors[:-1], strict=False)]
-    weights.append(units.to(errors[-1].dtype).T @ errors[-1])
-    return torch.cat([torch.cat([w.reshape(-1), e.sum(dim=0)]) for w, e in zip(weights, errors, strict=True)])
-
-
-def _clipped_errors(
-    stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor, clip: float | None
-) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """(u, δ₀ … δ_s and e, scaled as the clip says), [n, width] each; float64 if clipped."""
+def _gradients(stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor) -> PerSampleGradients:
+    """The gradients of all rows, not clipped."""
     layers = stage.parts(on_device(vector))
     pre, units, out, norms = _forward(layers, xs)
     error = cross_entropy_errors(out, labels)
     back = error @ layers[-1][0].T
     back = (back - units * (units * back).sum(dim=1, keepdim=True)) / norms
     inner = back * torch.where(pre > 0, SCALE, SCALE * ALPHA * torch.exp(pre.clamp(max=0)))
-    errors = [*torch.split(inner, stage.hidden, dim=1), error]
-    units = finite(units)
-    if clip is not None:
-        errors = [e.double() for e in errors]
-        lengths = [*(x.squared_norms for x in xs[: stage.hops + 1]), units.double().square().sum(dim=1)]
-        squared = sum((a + 1) * e.square().sum(dim=1) for a, e in zip(lengths, errors, strict=True))
-        scale = per_sample_scales(torch.sqrt(torch.as_tensor(squared)), clip * room(labels.shape[0])[1])
-        errors = [finite(e * scale[:, None]) for e in errors]
-    return units, errors
+    return PerSampleGradients([*xs[: stage.hops + 1], finite(units)], [*torch.split(inner, stage.hidden, dim=1), error])
 
 
 def _forward(

@@ -109,7 +109,8 @@ class Optimiser:
         if self.rule == "sgd":
             self.vector -= np.float32(self.rate * scale) * gradient
             return
-        undo_first, undo_second = 1 / (1 - 0.9**self.steps), 1 / (1 - 0.999**self.steps)
+        undo_first = 1 / (1 - 0.9**self.steps)
+        undo_second = 1 / (1 - 0.999**self.steps)
         _adam(gradient, scale, self.rate * undo_first, undo_second, self.vector, self.first, self.second)
 
 

@@ -144,9 +144,11 @@ def read(numbers: np.ndarray, std: float, counted: MeetingRules, num_labelled: i
     c = counted.num_classes
     sizes = np.maximum(numbers[:c], num_labelled / (4 * c))
     shares = sizes / sizes.sum()
-    two, rest = numbers[c : c + 2 * len(counted.rates)].reshape(-1, 2), numbers[c + 2 * len(counted.rates) :]
+    two = numbers[c : c + 2 * len(counted.rates)].reshape(-1, 2)
+    rest = numbers[c + 2 * len(counted.rates) :]
     edges, _ = _edges(two, std, np.full(2, num_labelled / 2), counted.rates)
-    degree, affinity = 2 * max(float(edges.sum()), 0.0) / num_labelled, _alike(two, std, num_labelled / 2, shares)
+    degree = 2 * max(float(edges.sum()), 0.0) / num_labelled
+    affinity = _alike(two, std, num_labelled / 2, shares)
     if counted.class_rates:
         low, high = np.triu_indices(c)
         most = num_labelled * np.where(low == high, shares[low] / 2, np.minimum(shares[low], shares[high]))
@@ -163,7 +165,8 @@ def _edges(matched: np.ndarray, std: float, most: np.ndarray, rates: tuple[float
     """
     free = np.clip(1 - matched / most, FREE, 2)
     scale = 2 / np.array(rates)[:, None]  # the sides keep half of the edges
-    edges, variance = -most * np.log(free) * scale, ((std / free) ** 2 + np.maximum(matched, 1) / free) * scale**2
+    edges = -most * np.log(free) * scale
+    variance = ((std / free) ** 2 + np.maximum(matched, 1) / free) * scale**2
     weights = 1 / (variance + (_CROWDED * (1 - free) ** 3 * edges) ** 2).sum(axis=1, keepdims=True)
     weights = weights / weights.sum()
     return (weights * edges).sum(axis=0), (weights**2 * variance).sum(axis=0)
@@ -176,14 +179,16 @@ def _alike(matched: np.ndarray, std: float, most: float, shares: np.ndarray) -> 
     share stands where numbers of edges are far off.
     """
     free = np.clip(1 - matched / most, FREE, 2)
-    edges, variance = np.maximum(-np.log(free), 0), ((std / free) ** 2 + np.maximum(matched, 1) / free) / most**2
+    edges = np.maximum(-np.log(free), 0)
+    variance = ((std / free) ** 2 + np.maximum(matched, 1) / free) / most**2
     total, noise = edges.sum(axis=1), np.sqrt(variance.sum(axis=1))
     if not (seen := total > SURE * noise).any():
         return np.ones((len(shares), len(shares)))
     like = edges[seen, 0] / total[seen]
     errors = np.sqrt(variance[seen, 0] * (1 - like) ** 2 + variance[seen, 1] * like**2) / total[seen]
     weights = 1 / (errors**2 + (CROWDED_SHARE * (1 - free[seen]).max(axis=1) ** 6) ** 2)
-    chance, error = float(shares @ shares), 1 / math.sqrt(float(weights.sum()))
+    chance = float(shares @ shares)
+    error = 1 / math.sqrt(float(weights.sum()))
     apart = float(weights @ like) * error**2 - chance
     apart *= max(0.0, 1 - (SURE * error / apart) ** 2) if apart else 0.0
     found = np.full((len(shares), len(shares)), 1 - apart / max(1 - chance, 1e-9))

@@ -102,7 +102,10 @@ class Seats:
         welcome: Callable[[About], None] = lambda about: None,
     ) -> None:
         self.names, self.lost = tuple(names), 0
-        self._start, self._idle, self._silence, self._welcome = start, idle, silence, welcome
+        self._start = start
+        self._idle = idle
+        self._silence = silence
+        self._welcome = welcome
         self._seats: list[Seat | None] = [None] * len(names)
         self._failed = [0] * len(names)  # starts in a row
         self._lock = threading.RLock()

@@ -148,7 +148,11 @@ class _Leads(Clients):
     """
 
     def __init__(self, seats: Seats, tally: Tally, path: Path, lock: threading.Lock, meters: Meters) -> None:
-        self._seats, self._tally, self._path, self._lock, self._meters = seats, tally, path, lock, meters
+        self._seats = seats
+        self._tally = tally
+        self._path = path
+        self._lock = lock
+        self._meters = meters
         self._since = 0.0
         self._shared: list[str] = []
 
