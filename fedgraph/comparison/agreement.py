@@ -99,7 +99,11 @@ def verify_barycentre(members: Sequence[MetricSpace], num_points: int) -> tuple[
 
 
 def add_agreements(parts: Sequence[Agreement]) -> Agreement:
-    """Many as one: counts and seconds add up, the largest differences stay."""
+    """Many agreements as one: counts and seconds add up, the largest differences stay.
+
+    Args:
+        parts: At least one.
+    """
     worst = ("most_lower", "most_higher")
     every = [vars(part) for part in parts]
     return Agreement(**{name: (max if name in worst else sum)(one[name] for one in every) for name in every[0]})

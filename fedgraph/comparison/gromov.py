@@ -121,7 +121,14 @@ class PairResults:
 
 
 def pairs(num: int) -> np.ndarray:
-    """All pairs i < j of ``num`` spaces, int64 [num (num − 1) / 2, 2], in row order."""
+    """All pairs i < j of spaces, in row order.
+
+    Args:
+        num: How many spaces.
+
+    Returns:
+        int64 [num (num − 1) / 2, 2].
+    """
     return np.stack(np.triu_indices(num, 1), axis=1).astype(np.int64)
 
 
@@ -155,11 +162,7 @@ def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: Gromo
         ValueError: A number names no space.
         DataError: The fused discrepancy is asked for and a space has no features.
     """
-    which = _checked(which, len(spaces))
-    with one_thread():
-        if options.by_pot:
-            return _results([_by_pot(spaces[i], spaces[j], options)[:3] for i, j in which])
-        return _fast(spaces, which, options, keep=False)[0]
+    return _solve(spaces, which, options, keep=False)[0]
 
 
 @functools.cache
@@ -179,19 +182,35 @@ def couplings(
 ) -> tuple[PairResults, list[np.ndarray]]:
     """As ``solve_pairs``, with the couplings.
 
+    Args:
+        spaces: The spaces.
+        which: int [k, 2], numbers into them.
+        options: How.
+
     Returns:
         (the results, one float64 [n_i, n_j] for each pair).
     """
     asked = np.asarray(which, dtype=np.int64).reshape(-1, 2)
+    results, found = _solve(spaces, which, options, keep=True)
+    return results, [plan if i <= j else plan.T for plan, (i, j) in zip(found, asked, strict=True)]
+
+
+def _solve(
+    spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, keep: bool
+) -> tuple[PairResults, list[np.ndarray]]:
+    """The results, and with ``keep`` the couplings of the pairs, smaller number first."""
     which = _checked(which, len(spaces))
     with one_thread():
-        if options.by_pot:
-            solved = [_by_pot(spaces[i], spaces[j], options) for i, j in which]
-            results = _results([one[:3] for one in solved])
-            found = [one[3] for one in solved]
-        else:
-            results, found = _fast(spaces, which, options, keep=True)
-    return results, [plan if i <= j else plan.T for plan, (i, j) in zip(found, asked, strict=True)]
+        if not options.by_pot:
+            return _fast(spaces, which, options, keep)
+        count = len(which)
+        results = PairResults(np.zeros(count), np.zeros(count, bool), np.zeros(count, np.int64))
+        plans = []
+        for k, (i, j) in enumerate(which):
+            results.value[k], results.converged[k], results.iterations[k], plan = _by_pot(spaces[i], spaces[j], options)
+            if keep:
+                plans.append(plan)
+    return results, plans
 
 
 def pot_gw(
@@ -271,14 +290,6 @@ def _by_pot(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> 
         return value, done, steps, plan
     other = solve(second, first, options)
     return (value + other[0]) / 2, done and other[1], steps + other[2], plan
-
-
-def _results(rows: list[tuple[float, bool, int]]) -> PairResults:
-    return PairResults(
-        np.array([row[0] for row in rows], dtype=np.float64),
-        np.array([row[1] for row in rows], dtype=bool),
-        np.array([row[2] for row in rows], dtype=np.int64),
-    )
 
 
 def _checked(which: np.ndarray, num: int) -> np.ndarray:

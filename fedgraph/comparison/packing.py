@@ -61,31 +61,29 @@ def pack(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> Packe
         DataError: Features are needed but missing, or of different widths.
     """
     parts = [_part(space, fused) for space in spaces]
-    sizes = np.array([part[1].size for part in parts], dtype=np.int64)
-    widths = {part[6].shape[1] for part in parts}
+    distances, weights, products, whole, order, own, features = zip(*parts, strict=True)
+    sizes = np.array([w.size for w in weights], dtype=np.int64)
+    widths = {f.shape[1] for f in features}
     if len(widths) > 1:
         raise DataError(f"spaces to be compared have features of different widths: {sorted(widths)}")
-
-    def joined(field: int) -> np.ndarray:
-        return np.concatenate([part[field] for part in parts])
-
     return Packed(
         names=np.array(names, dtype=np.int64),
         point_at=np.concatenate([[0], np.cumsum(sizes)]),
         matrix_at=np.concatenate([[0], np.cumsum(sizes * sizes)]),
-        distances=joined(0),
-        weights=joined(1),
-        products=joined(2),
-        whole=joined(3),
-        even=np.array([(part[1] == part[1][0]).all() for part in parts]),
-        order=joined(4),
-        own=np.array([part[5] for part in parts]),
-        widest=np.array([np.abs(part[0]).max() for part in parts]),
-        features=joined(6),
+        distances=np.concatenate(distances),
+        weights=np.concatenate(weights),
+        products=np.concatenate(products),
+        whole=np.concatenate(whole),
+        even=np.array([(w == w[0]).all() for w in weights]),
+        order=np.concatenate(order),
+        own=np.array(own),
+        widest=np.array([np.abs(d).max() for d in distances]),
+        features=np.concatenate(features),
     )
 
 
 def _part(space: MetricSpace, fused: bool) -> tuple[Any, ...]:
+    """One space's distances, weights, products, whole weights, order, own sum and features, as ``Packed`` names them."""
     distances, weights, features = space.distances, space.weights, space.features
     if fused and features is None:
         raise DataError("the fused discrepancy (alpha given) needs spaces with features; this one has none")

@@ -69,7 +69,7 @@ class SerialClients(Clients):
 
 
 class SerialRuntime(Runtime):
-    """The whole federation as one process."""
+    """The whole federation as one process. Whatever crosses a boundary is pickled, and its arrays arrive read-only."""
 
     name = "serial"
     num_workers = 1

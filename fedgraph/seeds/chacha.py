@@ -57,7 +57,7 @@ def _next_uint32(pointer):  # type: ignore[no-untyped-def]
 
 
 @njit(types.uint64(types.uint32[::1]), cache=True)
-def _two_words(state: np.ndarray) -> int:
+def _two_words(state: np.ndarray) -> np.uint64:
     """64 bits, the word that comes first at the low end."""
     low = types.uint64(_word(state))
     return low | (types.uint64(_word(state)) << types.uint64(32))

@@ -122,7 +122,12 @@ def vector_of(network: torch.nn.Module) -> np.ndarray:
 
 
 def start(shape: Shape, seed: int) -> Progress:
-    """Before the first step of Adam; ``seed`` as in ``build_network``."""
+    """Where a training by Adam begins: initial parameters, and moments of zero.
+
+    Args:
+        shape: What the network is built from.
+        seed: Of its parameters.
+    """
     vector = vector_of(build_network(shape, seed))
     return Progress(vector, np.zeros((2, vector.size), np.float32))
 
@@ -218,7 +223,12 @@ def _tensors(network: torch.nn.Module) -> list[torch.Tensor]:
 
 
 def write(network: torch.nn.Module, vector: np.ndarray) -> None:
-    """Put a flat vector into the network's tensors."""
+    """Put a flat vector into the network's tensors; the inverse of ``vector_of``.
+
+    Args:
+        network: It is overwritten.
+        vector: float [p], parameters and running statistics.
+    """
     at = 0
     with torch.no_grad():
         for tensor in _tensors(network):

@@ -142,7 +142,15 @@ def gap_network_inputs(x: torch.Tensor) -> fitting.Inputs:
 
 
 def held_out(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """bool [n]: the labelled nodes that choose the step."""
+    """Draw the labelled nodes that choose the step.
+
+    Args:
+        labels: int64 [n], −1 where unknown.
+        rng: Draws each with chance ``VALIDATION``.
+
+    Returns:
+        bool [n].
+    """
     return (rng.random(labels.size) < VALIDATION) & (labels >= 0)
 
 

@@ -78,7 +78,12 @@ def clients_of_union(graph: Graph, starts: np.ndarray) -> Clients:
 
 
 def can_train_together(shape: Shape, num_clients: int) -> bool:
-    """Whether this way is taken: a federation's plain GCN on a CPU. One client is central training, which has its own bits."""
+    """Whether this way is taken: a federation's plain GCN on a CPU. One client is central training, which has its own bits.
+
+    Args:
+        shape: Of the network.
+        num_clients: Of the federation.
+    """
     return shape.model == "gcn" and num_clients > 1 and device().type == "cpu"
 
 

@@ -36,7 +36,15 @@ class Shape:
 
 
 def require_short(model: str, arguments: Mapping[str, Any]) -> None:
-    """``ValueError`` unless the model is one of ``SHORT``, and has no arguments."""
+    """Refuse a model that is no short name, or a short name with arguments.
+
+    Args:
+        model: As a scenario names it.
+        arguments: As a scenario gives them.
+
+    Raises:
+        ValueError: The model is none of ``SHORT``, or it has arguments.
+    """
     if model not in SHORT:
         raise ValueError(f"allowed: ceiling, {', '.join(SHORT)}, or a class by its dotted name, such as {PREFIX}GAT")
     if arguments:

@@ -83,7 +83,14 @@ class Mean:
 
 
 def scores(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean) -> torch.Tensor:
-    """Z, [n, c]."""
+    """Z, the scores of every node, [n, c].
+
+    Args:
+        widths: Of the network.
+        vector: Its parameters.
+        x: Features [n, d].
+        mean: Ā.
+    """
     u0, v0, b0, u1, v1, b1 = widths.views(vector)
     hidden = torch.relu(x @ u0 + mean.of(x @ v0) + b0)
     return hidden @ u1 + mean.of(hidden @ v1) + b1

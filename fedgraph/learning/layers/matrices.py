@@ -105,7 +105,14 @@ class DenseMatrix(Rows):
 
 
 def unit_rows(matrix: sp.csr_array) -> sp.csr_array:
-    """Each row divided by its own L2 norm (zero rows stay zero): no statistic crosses rows."""
+    """Each row divided by its own L2 norm (zero rows stay zero): no statistic crosses rows.
+
+    Args:
+        matrix: CSR [n, d].
+
+    Returns:
+        CSR [n, d], float32.
+    """
     return _divide_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()))
 
 

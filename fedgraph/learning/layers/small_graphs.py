@@ -152,7 +152,16 @@ def _gin(net: Network) -> gin.GinLayout:
 
 
 def gradient(net: Network, vector: torch.Tensor, given: Inputs) -> torch.Tensor:
-    """Gradient of the mean cross-entropy, flat."""
+    """Gradient of the mean cross-entropy over nodes (or graphs) with a known label; zero where none is known.
+
+    Args:
+        net: The network over the columns of ``given``.
+        vector: [num_parameters].
+        given: A client's arrays.
+
+    Returns:
+        Flat [num_parameters].
+    """
     if isinstance(given, gin.GraphInputs):
         return gin.gradient(_gin(net), vector, given)
     return gcn.gradient(net.layout, vector, given)
@@ -188,7 +197,12 @@ def embedding(net: Network, vector: torch.Tensor, given: Inputs, source: Source)
 
 
 def embedding_width(net: Network, source: Source) -> int:
-    """Columns of the embedding."""
+    """Columns of the embedding.
+
+    Args:
+        net: The network.
+        source: As in ``embedding``.
+    """
     return net.layout.widths[-1] if source == "softmax" else net.layout.widths[1]
 
 

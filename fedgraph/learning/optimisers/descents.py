@@ -230,5 +230,10 @@ def fixed_mask(num_rows: int, batch_size: int, rng: np.random.Generator) -> np.n
 
 
 def masked(labels: torch.Tensor, mask: np.ndarray) -> torch.Tensor:
-    """``labels`` with −1 where ``mask`` is False: such a row contributes nothing to a gradient sum."""
+    """Labels of the chosen rows alone: a row labelled −1 contributes nothing to a gradient sum.
+
+    Args:
+        labels: int64 [n].
+        mask: bool [n], the rows that stay.
+    """
     return labels if mask.all() else torch.where(torch.tensor(mask, device=labels.device), labels, -1)

@@ -122,7 +122,11 @@ def coupled_field(
 
 
 def doubt(scores: np.ndarray) -> float:
-    """What the logits [n, c] leave open: 1 − the mean probability of the likeliest class, in [0, 1 − 1/c]."""
+    """What predictions leave open: 1 − the mean probability of the likeliest class, in [0, 1 − 1/c].
+
+    Args:
+        scores: [n, c] logits.
+    """
     return float(1.0 - softmax(scores, axis=1).max(axis=1).mean())
 
 
