@@ -171,23 +171,21 @@ def scores(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarr
         normalized_mutual_info_score,
         silhouette_score,
     )
+    from sklearn.metrics.cluster import contingency_matrix
 
     labels_true, labels_pred = np.asarray(labels_true), np.asarray(labels_pred)
     if labels_true.shape != labels_pred.shape or labels_true.ndim != 1 or labels_true.size == 0:
         raise ValueError(
             f"labels must be two equally long, non-empty vectors, found {labels_true.shape} and {labels_pred.shape}"
         )
-    _, true_index = np.unique(labels_true, return_inverse=True)
-    names, found_index = np.unique(labels_pred, return_inverse=True)
-    table = np.zeros((names.size, true_index.max() + 1), dtype=np.int64)
-    np.add.at(table, (found_index, true_index), 1)
+    table = contingency_matrix(labels_true, labels_pred)  # [classes, clusters]
     result = {
         "ari": float(adjusted_rand_score(labels_true, labels_pred)),
         "nmi": float(normalized_mutual_info_score(labels_true, labels_pred)),
-        "purity": float(table.max(axis=1).sum() / labels_true.size),
+        "purity": float(table.max(axis=0).sum() / labels_true.size),
     }
     if distances is not None:
-        defined = 2 <= names.size < labels_pred.size
+        defined = 2 <= table.shape[1] < labels_pred.size
         result["silhouette"] = (
             float(silhouette_score(distances, labels_pred, metric="precomputed")) if defined else float("nan")
         )

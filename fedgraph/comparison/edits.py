@@ -20,7 +20,7 @@ def as_networkx(adjacency: sp.csr_array) -> "nx.Graph":
     """The undirected graph as networkx holds it, nodes 0 … n − 1.
 
     Args:
-        adjacency: CSR [n, n], symmetric; its values are not read, and loops are left out.
+        adjacency: CSR [n, n], symmetric; weights and loops are left out.
     """
     import networkx as nx  # not before it is used: every run lists all tasks
 

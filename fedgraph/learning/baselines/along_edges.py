@@ -20,6 +20,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from fedgraph.compiled import compiled, constant
 from fedgraph.compiled import types as nt
 from fedgraph.learning.layers.matrices import to_torch
+from fedgraph.learning.propagation.walks import row_stochastic
 
 Rows = tuple[np.ndarray, np.ndarray]  # CSR: int64 start [n + 1], int64 column [m], the sources of each node's edges
 
@@ -206,11 +207,6 @@ def _symmetric(adjacency: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(scale @ whole @ scale)
 
 
-def _row_mean(adjacency: sp.csr_array) -> sp.csr_array:
-    degrees = np.asarray(adjacency.sum(axis=1)).ravel()
-    return sp.csr_array(sp.diags_array(1 / np.maximum(degrees, 1)) @ adjacency)
-
-
 class _Layer(nn.Module):
     """A layer of torch_geometric, called as it is called."""
 
@@ -231,7 +227,7 @@ class MeanOfNeighbours(_Layer):
     """``SAGEConv`` with its defaults: W₁ mean(x of neighbours) + b + W₂ x."""
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        mean: Pair = _kept(edges, "mean", lambda: _pair(_row_mean(_adjacency(edges, len(x)))))
+        mean: Pair = _kept(edges, "mean", lambda: _pair(row_stochastic(_adjacency(edges, len(x)))))
         heard = product_both_ways(mean, x)
         found: torch.Tensor = self.layer.lin_l(heard) + self.layer.lin_r(x)  # type: ignore[operator]
         return found

@@ -17,10 +17,9 @@ Parameters are one flat vector in a ``Layout``; the gradient is automatic differ
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -128,35 +127,19 @@ def hidden_layer(
         inputs: The graph.
         seen: While training: receives mean and variance [2, hidden] of every batch norm. None: running statistics are read.
     """
-    aggregate, layers = _aggregate(), layout.layers(vector)
+    from fedgraph.learning.baselines.along_edges import product_both_ways  # not before it is used: it imports torch
+
+    layers = layout.layers(vector)
     norms = iter(layout.statistics(vector)) if layout.norms else None
     rows = inputs.x
     for (w, b), (w2, b2) in zip(layers[:-2:2], layers[1:-2:2], strict=True):
-        # A(hW) = (Ah)W, over the narrower of the two
-        summed = aggregate(inputs.reach, rows @ w) + b
+        # A(hW) = (Ah)W, over the narrower of the two; A + I is its own transpose
+        summed = product_both_ways((inputs.reach, inputs.reach), rows @ w) + b
         rows = torch.relu(_normed(summed, norms, seen)) @ w2 + b2
         rows = torch.relu(_normed(rows, norms, seen))
         if inputs.norm == "rows":
             rows = rows * torch.rsqrt(rows.square().mean(dim=1, keepdim=True) + 1e-6)
     return rows
-
-
-@functools.cache
-def _aggregate() -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """(A + I) h for a symmetric sparse matrix, which is its own transpose, as a function with a gradient by h."""
-
-    class Aggregate(torch.autograd.Function):
-        @staticmethod
-        def forward(context: Any, reach: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-            context.save_for_backward(reach)
-            return reach @ rows
-
-        @staticmethod
-        def backward(context: Any, *gradients: torch.Tensor) -> tuple[None, torch.Tensor]:
-            (reach,) = context.saved_tensors
-            return None, reach @ gradients[0]
-
-    return Aggregate.apply
 
 
 def _normed(rows: torch.Tensor, norms: Iterator[torch.Tensor] | None, seen: list[torch.Tensor] | None) -> torch.Tensor:
