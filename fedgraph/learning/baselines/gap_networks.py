@@ -137,7 +137,11 @@ def _side_by_side(inputs: Sequence[np.ndarray]) -> fitting.Inputs:
 
 
 def gap_network_inputs(x: torch.Tensor) -> fitting.Inputs:
-    """What a network that reads no edge is called with. x: float32 [n, d]."""
+    """What a network that reads no edge is called with.
+
+    Args:
+        x: float32 [n, d].
+    """
     return fitting.Inputs(x, torch.zeros((2, 0), dtype=torch.int64, device=device()))
 
 

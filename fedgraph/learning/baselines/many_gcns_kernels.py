@@ -16,7 +16,7 @@ _STATE = constant(nt.float32, 3)
 
 @compiled(nt.void(_FLAT, _FLAT, _FLAT, _FLAT, _SINGLES, _SINGLES, nt.int64, nt.boolean), reassociate=False)
 def _update(w, m, v, gradient, origin, rates, step, adam):  # type: ignore[no-untyped-def]
-    """One step of descent or Adam on flat arrays, in place: ``fitting._update`` with decay and FedProx's pull."""
+    """One step of descent or Adam on flat arrays, in place: the step of ``fitting.take_step``."""
     rate, decay, pull = rates[0], rates[1], rates[2]
     one = np.float32(1 - 0.9**step)
     two = np.float32(1 - 0.999**step)
