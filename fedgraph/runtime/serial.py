@@ -135,8 +135,8 @@ class SerialRuntime(Runtime):
         return about | {"federation": federation}
 
     def close(self) -> None:
-        self._shared.clear()
-        self._dealt.clear()
+        for kept in (self._shared, self._originals, self._dealt):
+            kept.clear()
 
 
 def _values(args: Sequence[object]) -> list[object]:

@@ -19,7 +19,7 @@ import numpy as np
 from fedgraph.learning.clipping.per_sample import PerSampleGradients, finite
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import Rows
-from fedgraph.learning.layers.models import cross_entropy_errors, on_device
+from fedgraph.learning.layers.models import cross_entropy_errors, cut_layout_layers, on_device
 
 ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et al. 2017)
 
@@ -52,11 +52,7 @@ class Stage:
 
     def parts(self, vector: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """(weight [in, out], bias [out]) of W₀ … W_s and W."""
-        layers, at = [], 0
-        for i, o in self.shapes:
-            layers.append((vector[at : at + i * o].view(i, o), vector[at + i * o : at + (i + 1) * o]))
-            at += (i + 1) * o
-        return layers
+        return cut_layout_layers(vector, self.shapes)
 
     def start(self, rng: np.random.Generator, before: np.ndarray | None = None) -> np.ndarray:
         """Glorot-uniform weights, zero biases and a zero head.

@@ -41,12 +41,8 @@ class Layout:
 
     def layers(self, vector: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """(weight [in, out], scaled bias [out]) of each layer of ``vector`` [num_parameters]; weights are views."""
-        found, at = [], 0
-        for i, o in self.shapes:
-            bias = vector[at + i * o : at + (i + 1) * o]
-            found.append((vector[at : at + i * o].view(i, o), bias if self.bias_scale == 1.0 else self.bias_scale * bias))
-            at += (i + 1) * o
-        return found
+        layers = cut_layout_layers(vector, self.shapes)
+        return layers if self.bias_scale == 1.0 else [(weight, self.bias_scale * bias) for weight, bias in layers]
 
     def start(self, rng: np.random.Generator) -> np.ndarray:
         """Initial parameters, float32: zeros for a single layer (convex), else Glorot-uniform weights and zero biases."""
@@ -59,6 +55,20 @@ class Layout:
             vector[at : at + i * o] = rng.uniform(-limit, limit, i * o)
             at += (i + 1) * o
         return vector
+
+
+def cut_layout_layers(vector: torch.Tensor, shapes: Sequence[tuple[int, int]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """(weight [in, out], bias [out]) of each layer, as views into a flat vector.
+
+    Args:
+        vector: [num_parameters], each weight followed by its bias.
+        shapes: (in, out) of each layer.
+    """
+    found, at = [], 0
+    for i, o in shapes:
+        found.append((vector[at : at + i * o].view(i, o), vector[at + i * o : at + (i + 1) * o]))
+        at += (i + 1) * o
+    return found
 
 
 Laid = TypeVar("Laid", bound=Layout)

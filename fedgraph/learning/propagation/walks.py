@@ -92,11 +92,7 @@ def capped_walk(adjacency: sp.csr_array, cap: float = 0.5) -> sp.csr_array:
     Raises:
         DataError: The adjacency is another kind of matrix.
     """
-    require_simple(adjacency)
-    matrix = sp.csr_array(adjacency, dtype=np.float64, copy=True)
-    degree = np.diff(matrix.indptr)
-    step = np.minimum(1.0 / (degree + 1.0), cap)
-    return sp.csr_array(sp.diags_array(step) @ matrix + sp.diags_array(1.0 - degree * step))
+    return open_walk(adjacency, sp.csr_array((adjacency.shape[0], 0)), cap)[0]
 
 
 def open_walk(adjacency: sp.csr_array, away: sp.csr_array, cap: float = 0.5) -> tuple[sp.csr_array, sp.csr_array]:
