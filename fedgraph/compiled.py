@@ -18,8 +18,8 @@ Make = Callable[[], Any]
 def _cache() -> str:
     """A folder of the user's cache for compiled code, made if needed; the empty string where it cannot be written.
 
-    Not beside the package: files that an installer did not put there are left behind when the package is removed, and a folder
-    ``site-packages/fedgraph`` with nothing but them would stand in for the package.
+    It is not beside the package: files that an installer did not put there are left behind when the package is removed. A
+    folder ``site-packages/fedgraph`` with nothing but them would stand in for the package.
     """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "fedgraph" / "numba"
     try:
@@ -53,7 +53,11 @@ def _one_process_at_a_time(name: str) -> Iterator[None]:
 
 
 class Type:
-    """A type of numba's that is made when it is needed: ``types.void(types.int64)``, ``types.int64[::1]``."""
+    """A type of numba's that is made when it is needed: ``types.void(types.int64)``, ``types.int64[::1]``.
+
+    Attributes:
+        make: Makes the type; numba is imported then.
+    """
 
     def __init__(self, make: Make) -> None:
         self.make = make
@@ -80,7 +84,12 @@ types = _Types()  # stands for ``numba.types``
 
 
 def constant(dtype: Type, dimensions: int = 1) -> Type:
-    """The type of a C-contiguous array that is only read (shared memory is mapped read-only)."""
+    """The type of a C-contiguous array that is only read. (Shared memory is mapped read-only, and numba refuses it otherwise.)
+
+    Args:
+        dtype: The type of its entries, from ``types``.
+        dimensions: How many it has.
+    """
     return Type(lambda: _numba().types.Array(dtype.make(), dimensions, "C", readonly=True))
 
 
@@ -111,12 +120,19 @@ class Loop:
 
 
 def compiled(signature: Type | None = None, reassociate: bool = True, nan: bool = True) -> Callable[[Callable[..., Any]], Loop]:
-    """``numba.njit`` for one signature, or (None) for whatever it is first called with.
+    """Compile a function with ``numba.njit`` when it is first called.
 
     The code is kept in ``NUMBA_CACHE_DIR``, else in the user's cache (``~/.cache/fedgraph/numba``), else where numba itself
-    finds a place; where there is none, every process compiles for itself. With ``reassociate`` sums may be reassociated,
-    so that they use vector instructions; without it every machine gives the same bits. nan: whether NaN keeps
-    its meaning; False for loops whose inputs were checked before.
+    finds a place. Where there is none, every process compiles for itself.
+
+    Args:
+        signature: The one signature that is compiled. None: whatever the function is first called with.
+        reassociate: Sums may be reassociated, so that they use vector instructions. Without it every machine gives the same
+            bits.
+        nan: Whether NaN keeps its meaning. False is for loops whose inputs were checked before.
+
+    Returns:
+        A decorator that turns a function into a ``Loop``.
     """
     freedom = {"reassoc", "contract", "nsz", *(() if nan else ("nnan",))} if reassociate else False
     options: dict[str, object] = {"nogil": True, "fastmath": freedom, "error_model": "numpy"}

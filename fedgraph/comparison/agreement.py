@@ -22,7 +22,13 @@ _BARYCENTRE_ROUNDS = 5
 
 
 def verify_against_pot(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> Agreement:
-    """Solve pairs int [k, 2] both ways. options: of ours; POT makes one descent from p qᵀ with the same tolerance."""
+    """Solve the same pairs by our solver and by POT, and compare.
+
+    Args:
+        which: int [k, 2], numbers into ``spaces``.
+        spaces: The spaces.
+        options: Of ours. POT makes one descent from p qᵀ with the same tolerance.
+    """
     plain = replace(options, solver="pot", restarts=0, kicks=0, start="product")
     ours = replace(options, solver="fast") if options.by_pot else options
     solve_pairs(spaces, which[:1], ours)  # compiled before the clock starts
@@ -65,10 +71,11 @@ def verify_barycentre(members: Sequence[MetricSpace], num_points: int) -> tuple[
     """One cluster's barycentre by both, from equal starts.
 
     Args:
-        members: spaces of one cluster.
-        num_points: of the barycentre.
+        members: Spaces of one cluster.
+        num_points: Of the barycentre.
 
-    Returns: the members' mean discrepancy to ours and to POT's, each measured by our solver.
+    Returns:
+        The members' mean discrepancy to ours and to POT's, each measured by our solver.
     """
     import ot  # not before it is used: every run lists all tasks
 
@@ -92,7 +99,11 @@ def verify_barycentre(members: Sequence[MetricSpace], num_points: int) -> tuple[
 
 
 def add_agreements(parts: Sequence[Agreement]) -> Agreement:
-    """Many as one: counts and seconds add up, the largest differences stay."""
+    """Many agreements as one: counts and seconds add up, the largest differences stay.
+
+    Args:
+        parts: At least one.
+    """
     worst = ("most_lower", "most_higher")
     every = [vars(part) for part in parts]
     return Agreement(**{name: (max if name in worst else sum)(one[name] for one in every) for name in every[0]})

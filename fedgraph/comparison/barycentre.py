@@ -16,11 +16,18 @@ import numpy as np
 from fedgraph.comparison.gromov import GromovOptions, couplings
 from fedgraph.comparison.metric_space import MetricSpace
 
+_TOLERANCE = 1e-6  # of the objective, relative
+
 
 @dataclass(frozen=True, eq=False)
 class Barycentre:
-    """space: the barycentre, uniform weights. objective: Σ_s λ_s GW at the couplings last solved; history
-    of it, one per round, never rising. values: float64 [S], each space's discrepancy to the barycentre.
+    """A barycentre and how it was found.
+
+    Attributes:
+        space: The barycentre; all its points weigh the same.
+        objective: Σ_s λ_s GW at the couplings last solved.
+        history: The objective after each round, never rising.
+        values: float64 [S], each space's discrepancy to the barycentre.
     """
 
     space: MetricSpace
@@ -35,13 +42,19 @@ def barycentre(
     options: GromovOptions = GromovOptions(),  # noqa: B008
     start: MetricSpace | None = None,
     max_rounds: int = 20,
-    tolerance: float = 1e-6,
 ) -> Barycentre:
-    """The barycentre of ``spaces`` (λ_s = 1/S) with ``num_points`` points of equal weight.
+    """The barycentre of spaces, all of which count the same (λ_s = 1/S).
 
-    start: where C begins; by default the space closest in size, carried onto ``num_points`` points by
-    the monotone coupling. It stops when the objective falls by less than ``tolerance`` relatively, or
-    after ``max_rounds``.
+    Args:
+        spaces: At least one.
+        num_points: Of the barycentre, at least one; they weigh the same.
+        options: How discrepancies are computed.
+        start: Where C begins; by default the space closest in size, carried onto ``num_points`` points by the monotone
+            coupling.
+        max_rounds: How many rounds at most; it stops earlier when the objective falls by less than ``_TOLERANCE``.
+
+    Raises:
+        ValueError: There is no space, or no point.
     """
     if not spaces or num_points < 1:
         raise ValueError(f"a barycentre needs spaces and at least one point, found {len(spaces)} and {num_points}")
@@ -52,7 +65,7 @@ def barycentre(
         following, plans = _assess(update_barycentre(best.space.weights, spaces, plans), spaces, which, options, best.history)
         if following.objective >= best.objective:
             break
-        settled = best.objective - following.objective <= tolerance * best.objective
+        settled = best.objective - following.objective <= _TOLERANCE * best.objective
         best = following
         if settled:
             break
@@ -60,7 +73,13 @@ def barycentre(
 
 
 def update_barycentre(weights: np.ndarray, spaces: Sequence[MetricSpace], plans: Sequence[np.ndarray]) -> MetricSpace:
-    """The closed-form half step for couplings ``plans`` [n, n_s] from the barycentre to each space."""
+    """The closed-form half step.
+
+    Args:
+        weights: float64 [n], of the barycentre's points.
+        spaces: Those whose barycentre it is.
+        plans: Couplings [n, n_s] from the barycentre to each space.
+    """
     share = 1.0 / len(spaces)
     structure = np.zeros((weights.size, weights.size))
     for space, plan in zip(spaces, plans, strict=True):

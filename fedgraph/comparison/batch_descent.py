@@ -27,9 +27,20 @@ _RATIO = 1.5
 
 
 class _Work(NamedTuple):
-    """B pairs in mid-descent, padded to N rows and M columns: number int64 [B], the pair's place in the batch. c [B, N, N],
-    d [B, M, M]. base [B, N, M]: (1 − α) M, infinite at padding. w [B, N, M]: −C T D. Of each pair [B]: scale, one over its
-    supply; constant, the fixed sums of F; tolerance of a reduced cost; quadratic ⟨w, T⟩ and linear ⟨base, T⟩; at_vertex bool.
+    """B pairs in mid-descent, padded to N rows and M columns.
+
+    Attributes:
+        number: int64 [B], the pair's place in the batch.
+        c: [B, N, N].
+        d: [B, M, M].
+        base: [B, N, M], (1 − α) M, infinite at padding.
+        w: [B, N, M], −C T D.
+        scale: [B], one over the supply.
+        constant: [B], the fixed sums of F.
+        tolerance: [B], of a reduced cost.
+        quadratic: [B], ⟨w, T⟩.
+        linear: [B], ⟨base, T⟩.
+        at_vertex: bool [B], whether T is a vertex.
     """
 
     number: torch.Tensor
@@ -59,11 +70,24 @@ def solve_all(
     device: torch.device | None = None,
     memory: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As ``descent.solve_all``: (values, iterations, converged) of ``pairs`` int64 [k, 2], without couplings.
+    """As ``descent.solve_all``, without couplings and kicks.
 
-    device: by default the CUDA device, else the CPU. memory: bytes of a batch; by default a sixteenth of a GPU, which
-    several processes may share, and ``MEMORY`` on the CPU. Raises ``ValueError`` for ``FINE`` / 2 points or more in the smaller
-    space of a pair.
+    Args:
+        packed: The spaces.
+        pairs: int64 [k, 2], numbers into them.
+        alpha: 1 for GW.
+        start: ``PRODUCT``, ``SORTED`` or ``RANDOM``.
+        restarts: Further descents from random vertices.
+        seed: Of the random vertices.
+        limits: (max iterations, relative tolerance, absolute tolerance).
+        device: By default the CUDA device, else the CPU.
+        memory: Bytes of a batch; by default a sixteenth of a GPU, which several processes may share, and ``MEMORY`` on the CPU.
+
+    Returns:
+        (values, iterations, converged), [k] each.
+
+    Raises:
+        ValueError: The smaller space of a pair has ``FINE`` / 2 points or more.
     """
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if memory is None:
@@ -73,7 +97,9 @@ def solve_all(
     pairs = np.where((sizes[pairs[:, 0]] > sizes[pairs[:, 1]])[:, None], pairs[:, ::-1], pairs)
     if pairs.size and 2 * sizes[pairs[:, 0]].max() >= transport.FINE:
         raise ValueError(f"the batched solver needs fewer than {transport.FINE // 2} points in the smaller space of a pair")
-    values, steps, done = np.full(len(pairs), np.inf), np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.bool_)
+    values = np.full(len(pairs), np.inf)
+    steps = np.zeros(len(pairs), np.int64)
+    done = np.zeros(len(pairs), np.bool_)
     for which in _batches(sizes[pairs], memory):
         for attempt in range(restarts + 1):
             mode = start if attempt == 0 else RANDOM
@@ -86,7 +112,14 @@ def solve_all(
 
 
 def by_size(sizes: np.ndarray) -> np.ndarray:
-    """The order in which pairs of like sizes follow each other: int64 [k]; sizes: int64 [k, 2]."""
+    """The order in which pairs of like sizes follow each other.
+
+    Args:
+        sizes: int64 [k, 2], points of both spaces.
+
+    Returns:
+        int64 [k].
+    """
     kinds = _kinds(np.sort(sizes, axis=1))
     return np.lexsort((kinds[:, 1], kinds[:, 0]))
 
@@ -169,7 +202,9 @@ def _descend(
     work: _Work, basis: Basis, alpha: float, limits: tuple[int, float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The loop of ``descent.descend``; pairs leave the batch as they finish."""
-    values, steps, done = np.zeros(len(work.w)), np.zeros(len(work.w), np.int64), np.zeros(len(work.w), np.bool_)
+    values = np.zeros(len(work.w))
+    steps = np.zeros(len(work.w), np.int64)
+    done = np.zeros(len(work.w), np.bool_)
     for iteration in range(1, limits[0] + 1):
         cost = work.base + (4.0 * alpha if alpha < 1.0 else 1.0) * work.w
         pivoted, optimal = transport.improve_bases(basis, cost, work.tolerance)

@@ -21,11 +21,17 @@ from fedgraph.compiled import compiled
 
 
 def first_lower_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace]) -> np.ndarray:
-    """float64 [len(first), len(second)], each at most the discrepancy of its pair, up to rounding (about 1e-15 relatively)."""
-    ends, values, weights = _lines(first)
-    other_ends, other_values, other_weights = _lines(second)
+    """The first bound of every pair, up to rounding (about 1e-15 relatively).
+
+    Args:
+        first: Spaces of the rows.
+        second: Spaces of the columns.
+
+    Returns:
+        float64 [len(first), len(second)], each at most the discrepancy of its pair.
+    """
     found = np.empty((len(first), len(second)))
-    _on_lines(ends, values, weights, other_ends, other_values, other_weights, found)
+    _on_lines(*_lines(first), *_lines(second), found)
     return found
 
 
@@ -37,7 +43,16 @@ def second_lower_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpa
 
 
 def lower_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace], alpha: float | None = None) -> np.ndarray:
-    """The best of this file for GW (``alpha`` None) or FGW with features: float64 [len(first), len(second)]."""
+    """The best bound of this file for every pair.
+
+    Args:
+        first: Spaces of the rows.
+        second: Spaces of the columns.
+        alpha: None for GW; else that of FGW, and all spaces have features.
+
+    Returns:
+        float64 [len(first), len(second)].
+    """
     found = np.maximum(first_lower_bounds(first, second), second_lower_bounds(first, second))
     if alpha is None:
         return found
@@ -52,7 +67,7 @@ def _pairs_on_lines(spaces: Sequence[MetricSpace]) -> tuple[np.ndarray, np.ndarr
         value, index = np.unique(space.distances, return_inverse=True)
         values.append(value)
         weights.append(np.bincount(index.ravel(), np.outer(space.weights, space.weights).ravel()))
-    return np.cumsum([v.size for v in values]), np.concatenate(values), np.concatenate(weights)
+    return _laid_out(values, weights)
 
 
 def _lines(spaces: Sequence[MetricSpace]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -63,6 +78,11 @@ def _lines(spaces: Sequence[MetricSpace]) -> tuple[np.ndarray, np.ndarray, np.nd
         order = np.argsort(spread, kind="stable")
         values.append(spread[order])
         weights.append(space.weights[order])
+    return _laid_out(values, weights)
+
+
+def _laid_out(values: list[np.ndarray], weights: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(where each space ends, the values of all spaces one after another, their weights)."""
     return np.cumsum([v.size for v in values]), np.concatenate(values), np.concatenate(weights)
 
 
@@ -101,10 +121,20 @@ def to_nearest(
     alpha: float | None,
     solve: Callable[[np.ndarray], np.ndarray],
 ) -> tuple[np.ndarray, int]:
-    """Discrepancies float64 [len(rows), len(columns)], infinite for no k lowest of a row; and how many were asked for.
+    """Discrepancies to the k nearest of each row, without solving the pairs that cannot be among them.
 
-    rows, columns: numbers of spaces, int64. alpha: as in ``GromovOptions``. solve: values of pairs int64 [q, 2], at least one.
-    Asked in rounds: first the k of the lowest bounds, then of those still within reach 1, 2, 4 … times k.
+    They are asked for in rounds: first the k of the lowest bounds, then of those still within reach 1, 2, 4 … times k.
+
+    Args:
+        spaces: All spaces.
+        rows: int64, numbers of spaces.
+        columns: int64, numbers of spaces.
+        k: How many neighbours; lowered to the number of columns.
+        alpha: As in ``GromovOptions``.
+        solve: Gives the values of pairs int64 [q, 2], at least one.
+
+    Returns:
+        (float64 [len(rows), len(columns)], infinite where a pair was not solved; how many pairs were solved).
     """
     table = np.full((len(rows), len(columns)), np.inf)
     if not table.size:

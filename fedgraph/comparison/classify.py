@@ -27,7 +27,13 @@ _VANISHING = 1e-30  # beside a diagonal of ones; left in, entries near the end o
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Row numbers of one round: train, validation (may be empty: then inner folds choose), test."""
+    """Row numbers of one round.
+
+    Attributes:
+        train: Rows to learn from.
+        validation: Rows that choose settings; where there are none, inner folds of ``train`` choose.
+        test: Rows that are classified.
+    """
 
     train: np.ndarray
     validation: np.ndarray
@@ -36,9 +42,14 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Classified:
-    """accuracies: float64 [rounds] on the test rows. chosen: per round, the settings picked on training and
-    validation rows only. most_negative: the smallest eigenvalue of each round's chosen kernel before
-    handling (NaN for methods without a kernel). named: per round, the class that each test row was given.
+    """What a classifier named.
+
+    Attributes:
+        accuracies: float64 [rounds], on the test rows.
+        chosen: The settings of each round, picked on training and validation rows only.
+        most_negative: float64 [rounds], the smallest eigenvalue of the chosen kernel before handling; NaN for methods without a
+            kernel.
+        named: For each round the class that each test row was given.
     """
 
     accuracies: np.ndarray
@@ -56,7 +67,19 @@ class Classified:
 
 
 def kernel(distances: np.ndarray, gamma: float, handling: Handling = "clip") -> tuple[np.ndarray, float]:
-    """exp(−γ D) made fit for a support vector machine, and its smallest eigenvalue before that."""
+    """exp(−γ D), made fit for a support vector machine.
+
+    Args:
+        distances: [n, n], symmetric up to rounding.
+        gamma: γ.
+        handling: What is done about negative eigenvalues.
+
+    Returns:
+        (float64 [n, n], the smallest eigenvalue before the handling).
+
+    Raises:
+        ValueError: The handling is unknown.
+    """
     if handling not in ("as_is", "clip", "shift"):
         raise ValueError(f"unknown handling {handling!r}; allowed: 'as_is', 'clip', 'shift'")
     gram = np.exp(-gamma * np.asarray(distances, dtype=np.float64))
@@ -96,9 +119,19 @@ def svm(
 ) -> Classified:
     """Support vector machine with C and γ chosen inside each round (nested: test rows play no part).
 
-    The grids are the paper's: C ∈ 10^-7 … 10^7, γ ∈ 2^-10 … 2^10. A round with validation rows chooses on
-    them; one without chooses by ``inner_folds`` stratified folds of its training rows. Ties go to the
-    smallest C, then the smallest γ. max_iterations bounds the solver, which may not converge at huge C.
+    A round with validation rows chooses on them; one without chooses by stratified folds of its training rows. Ties go to the
+    smallest C, then the smallest γ.
+
+    Args:
+        distances: [n, n].
+        labels: [n].
+        splits: The rounds.
+        rng: Draws the folds.
+        handling: What is done about negative eigenvalues.
+        costs: C that are tried; by default the paper's 10^-7 … 10^7.
+        gammas: γ that are tried; by default the paper's 2^-10 … 2^10.
+        inner_folds: How many folds at most.
+        max_iterations: Bounds the solver, which may not converge at huge C.
     """
     labels = np.asarray(labels)
     grams = [kernel(distances, gamma, handling) for gamma in gammas]
@@ -123,9 +156,15 @@ def svm(
 
 
 def nearest(distances: np.ndarray, labels: np.ndarray, splits: tuple[Split, ...], k: int) -> Classified:
-    """k nearest neighbours on the distance matrix; fitted on training and validation rows, nothing is chosen.
+    """k nearest neighbours, fitted on training and validation rows; nothing is chosen.
 
-    A tied vote goes to the class of the nearest of the tied neighbours. k is lowered to the rows there are.
+    A tied vote goes to the class of the nearest of the tied neighbours.
+
+    Args:
+        distances: [n, n].
+        labels: [n].
+        splits: The rounds.
+        k: Lowered to the rows there are.
     """
     labels = np.asarray(labels)
     named = []
@@ -142,7 +181,19 @@ def _right(named: Sequence[np.ndarray], labels: np.ndarray, splits: Sequence[Spl
 
 
 def vote(distances: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
-    """The majority label among the k nearest columns of each row: distances [t, s], labels [s] → [t]."""
+    """The majority label among the k nearest columns of each row; ties as in ``nearest``.
+
+    Args:
+        distances: [t, s].
+        labels: [s].
+        k: At least 1.
+
+    Returns:
+        [t].
+
+    Raises:
+        ValueError: k is below 1.
+    """
     if k < 1:
         raise ValueError(f"k must be at least 1, found {k}")
     names, index = np.unique(labels, return_inverse=True)

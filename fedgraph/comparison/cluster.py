@@ -18,12 +18,20 @@ from fedgraph.comparison.gromov import GromovOptions, solve_pairs
 from fedgraph.comparison.metric_space import MetricSpace
 
 ROUNDS = 5  # of a barycentre, at most
+_STARTS = 10  # of k-means on points
+_PERPLEXITY = 30.0  # of a map of many spaces
 
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """labels: int64 [S], 0 … k − 1. inertia: Σ_s of the discrepancy to the own centroid. centroids: k
-    spaces (none where the method has none). iterations of the best start; converged: labels stood still.
+    """Clusters of S spaces.
+
+    Attributes:
+        labels: int64 [S], 0 … k − 1.
+        inertia: Σ_s of the discrepancy to the own centroid; NaN where the method has no centroids.
+        centroids: k spaces; none where the method has none.
+        iterations: Of the best start.
+        converged: Whether labels stood still.
     """
 
     labels: np.ndarray
@@ -42,26 +50,39 @@ def kmeans_gw(
     max_iterations: int = 30,
     distances: np.ndarray | None = None,
 ) -> Clustering:
-    """The best of ``num_init`` runs of Lloyd's algorithm under (fused) Gromov-Wasserstein.
+    """The best of several runs of Lloyd's algorithm under (fused) Gromov-Wasserstein.
 
-    distances: float64 [S, S], precomputed discrepancies, used for the seeding only (k-means++, Arthur &
-    Vassilvitskii 2007: the next seed is drawn in proportion to the discrepancy to the nearest one, which
-    already is a squared loss); without it the few columns needed are computed. A centroid has the rounded
-    mean number of its members' nodes. An empty cluster restarts from the space worst served by its own centroid.
-    Deterministic given ``rng``.
+    A centroid has the rounded mean number of its members' nodes. An empty cluster restarts from the space worst served by its
+    own centroid. It is deterministic given ``rng``.
 
-    Raises ``ValueError`` unless 1 ≤ num_clusters ≤ len(spaces).
+    Args:
+        spaces: At least as many as clusters.
+        num_clusters: k, at least 1.
+        rng: Draws the seeds (k-means++, Arthur & Vassilvitskii 2007: the next seed is drawn in proportion to the discrepancy to
+            the nearest one, which already is a squared loss).
+        options: How discrepancies are computed.
+        num_init: How many runs.
+        max_iterations: Of each run.
+        distances: float64 [S, S], precomputed discrepancies, used for the seeds only; without it the few columns needed are
+            computed.
+
+    Raises:
+        ValueError: A number is out of its range.
     """
     if not 1 <= num_clusters <= len(spaces):
         raise ValueError(f"num_clusters must lie in 1 … {len(spaces)} (the number of spaces), found {num_clusters}")
     if num_init < 1 or max_iterations < 1:
         raise ValueError(f"num_init and max_iterations must be at least 1, found {num_init} and {max_iterations}")
+    every = np.arange(len(spaces))
     runs = []
     for stream in rng.spawn(num_init):
         chosen = [int(stream.integers(len(spaces)))]
         nearest = np.full(len(spaces), np.inf)
         while len(chosen) < num_clusters:
-            row = distances[chosen[-1]] if distances is not None else _to(spaces, [spaces[chosen[-1]]], options)[:, 0]
+            if distances is not None:
+                row = distances[chosen[-1]]
+            else:
+                row = _values(spaces, [spaces[chosen[-1]]], every, np.zeros_like(every), options)
             nearest = np.minimum(nearest, np.maximum(row, 0.0))
             nearest[chosen] = 0.0
             open_mass = nearest.sum()
@@ -73,15 +94,19 @@ def kmeans_gw(
     return min(runs, key=lambda run: run.inertia)
 
 
-def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator, scale: float | None = None) -> Clustering:
-    """Spectral clustering on the affinity exp(−D / scale); scale defaults to the median off-diagonal distance.
+def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
+    """Spectral clustering on the affinity exp(−D / s), where s is the median distance of two spaces.
 
     Only labels are meaningful: there are no centroids and the inertia is NaN. Where fewer spaces can be told apart than there
     are clusters, some are empty, or split by rounding.
+
+    Args:
+        distances: [S, S].
+        num_clusters: k.
+        rng: Draws the starts of its k-means.
     """
-    if scale is None:
-        upper = distances[np.triu_indices(distances.shape[0], 1)]
-        scale = float(np.median(upper)) if upper.size else 1.0
+    upper = distances[np.triu_indices(distances.shape[0], 1)]
+    scale = float(np.median(upper)) if upper.size else 1.0
     affinity = np.exp(-np.asarray(distances) / (scale if scale > 0 else 1.0))
     if num_clusters == 1 or distances.shape[0] <= num_clusters:
         labels = np.arange(distances.shape[0]) % num_clusters
@@ -97,12 +122,18 @@ def spectral(distances: np.ndarray, num_clusters: int, rng: np.random.Generator,
     return Clustering(labels.astype(np.int64), float("nan"), (), 1, True)
 
 
-def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator, num_init: int = 10) -> Clustering:
-    """k-means on points float64 [S, h]. Where fewer of them differ than there are clusters, some clusters are empty."""
+def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
+    """k-means on points. Where fewer of them differ than there are clusters, some clusters are empty.
+
+    Args:
+        points: [S, h].
+        num_clusters: k.
+        rng: Draws the starts.
+    """
     from sklearn.cluster import KMeans  # not before it is used: every run lists all tasks
     from sklearn.exceptions import ConvergenceWarning
 
-    model = KMeans(min(num_clusters, len(points)), n_init=num_init, random_state=_legacy_seed(rng))
+    model = KMeans(min(num_clusters, len(points)), n_init=_STARTS, random_state=_legacy_seed(rng))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
         model.fit(np.asarray(points, dtype=np.float64))
@@ -110,36 +141,51 @@ def kmeans_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generat
 
 
 def size_only(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
-    """k-means on the number of nodes alone: the leak-exposing baseline. Fewer distinct sizes, fewer clusters."""
+    """k-means on the number of nodes alone: the baseline that exposes leaks. Fewer distinct sizes give fewer clusters.
+
+    Args:
+        sizes: [S].
+        num_clusters: k at most.
+        rng: Draws the starts.
+    """
     return kmeans_vectors(np.asarray(sizes).reshape(-1, 1), min(num_clusters, np.unique(sizes).size), rng)
 
 
 def scores(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarray | None = None) -> dict[str, float]:
-    """``ari`` (adjusted Rand index), ``nmi`` (arithmetic mean), ``purity``, and ``silhouette`` of the
-    predicted clusters where distances are given (NaN when it is undefined: one cluster, or only singletons).
+    """How well clusters match classes.
+
+    Args:
+        labels_true: [S], S ≥ 1.
+        labels_pred: [S].
+        distances: [S, S], for the silhouette alone.
+
+    Returns:
+        ``ari`` (adjusted Rand index), ``nmi`` (arithmetic mean), ``purity``, and where distances are given ``silhouette`` of
+        the predicted clusters (NaN when it is undefined: one cluster, or only singletons).
+
+    Raises:
+        ValueError: The labels are not two equally long, non-empty vectors.
     """
     from sklearn.metrics import (  # not before it is used: every run lists all tasks
         adjusted_rand_score,
         normalized_mutual_info_score,
         silhouette_score,
     )
+    from sklearn.metrics.cluster import contingency_matrix
 
     labels_true, labels_pred = np.asarray(labels_true), np.asarray(labels_pred)
     if labels_true.shape != labels_pred.shape or labels_true.ndim != 1 or labels_true.size == 0:
         raise ValueError(
             f"labels must be two equally long, non-empty vectors, found {labels_true.shape} and {labels_pred.shape}"
         )
-    _, true_index = np.unique(labels_true, return_inverse=True)
-    names, found_index = np.unique(labels_pred, return_inverse=True)
-    table = np.zeros((names.size, true_index.max() + 1), dtype=np.int64)
-    np.add.at(table, (found_index, true_index), 1)
+    table = contingency_matrix(labels_true, labels_pred)  # [classes, clusters]
     result = {
         "ari": float(adjusted_rand_score(labels_true, labels_pred)),
         "nmi": float(normalized_mutual_info_score(labels_true, labels_pred)),
-        "purity": float(table.max(axis=1).sum() / labels_true.size),
+        "purity": float(table.max(axis=0).sum() / labels_true.size),
     }
     if distances is not None:
-        defined = 2 <= names.size < labels_pred.size
+        defined = 2 <= table.shape[1] < labels_pred.size
         result["silhouette"] = (
             float(silhouette_score(distances, labels_pred, metric="precomputed")) if defined else float("nan")
         )
@@ -179,13 +225,6 @@ def _centroid(spaces: Sequence[MetricSpace], members: np.ndarray, previous: Metr
     return barycentre(own, size, options, start, ROUNDS).space
 
 
-def _to(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options: GromovOptions) -> np.ndarray:
-    """float64 [S, k]: every space's discrepancy to every centroid."""
-    k = len(centroids)
-    rows, columns = np.divmod(np.arange(len(spaces) * k), k)
-    return _values(spaces, centroids, rows, columns, options).reshape(len(spaces), k)
-
-
 def _values(
     spaces: Sequence[MetricSpace],
     centroids: Sequence[MetricSpace],
@@ -198,7 +237,7 @@ def _values(
 
 
 def _nearest(spaces: Sequence[MetricSpace], centroids: Sequence[MetricSpace], options: GromovOptions) -> np.ndarray:
-    """As ``_to``, but ∞ for centroids that a lower bound shows to be farther than another: each row's minimum is the same.
+    """Discrepancies [S, k] to the centroids, ∞ to those that a lower bound shows to be farther than another.
 
     First every space's centroid of the lowest bound is solved; then those whose bound is not above that value.
     """
@@ -229,29 +268,42 @@ def _legacy_seed(rng: np.random.Generator) -> int:
     return int(rng.integers(2**31))
 
 
-def mds(distances: np.ndarray, num_dimensions: int = 2) -> np.ndarray:
-    """Classical multidimensional scaling (Torgerson 1952): float64 [S, num_dimensions], deterministic.
+def mds(distances: np.ndarray) -> np.ndarray:
+    """Classical multidimensional scaling (Torgerson 1952); it is deterministic.
 
     The leading eigenvectors of B = −½ J D² J, J = I − 11ᵀ/S, times the roots of their eigenvalues; where B
     has fewer positive eigenvalues the remaining columns are zero. Each column's sign makes its entry of
     largest magnitude positive.
+
+    Args:
+        distances: [S, S].
+
+    Returns:
+        float64 [S, 2].
     """
     squares = np.asarray(distances, dtype=np.float64) ** 2
     centred = squares - squares.mean(axis=0, keepdims=True)
     centred = -0.5 * (centred - centred.mean(axis=1, keepdims=True))
     values, vectors = np.linalg.eigh(0.5 * (centred + centred.T))
-    leading = np.argsort(values)[::-1][:num_dimensions]
+    leading = np.argsort(values)[::-1][:2]
     places = vectors[:, leading] * np.sqrt(np.clip(values[leading], 0.0, None))
     signs = np.sign(places[np.abs(places).argmax(axis=0), np.arange(places.shape[1])])
-    result = np.zeros((squares.shape[0], num_dimensions))
+    result = np.zeros((squares.shape[0], 2))
     result[:, : places.shape[1]] = places * np.where(signs == 0, 1.0, signs)
     return result
 
 
-def tsne(distances: np.ndarray, rng: np.random.Generator, perplexity: float = 30.0) -> np.ndarray:
-    """t-SNE of a precomputed distance matrix (van der Maaten & Hinton 2008): float64 [S, 2].
+def tsne(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """t-SNE of a precomputed distance matrix (van der Maaten & Hinton 2008).
 
-    Perplexity is lowered to (S − 1) / 3 for small collections; fewer than four spaces fall back to ``mds``.
+    The perplexity of small collections is (S − 1) / 3.
+
+    Args:
+        distances: [S, S]; fewer than four spaces fall back to ``mds``.
+        rng: Draws the start.
+
+    Returns:
+        float64 [S, 2].
     """
     from sklearn.manifold import TSNE  # its import takes a second
 
@@ -263,7 +315,7 @@ def tsne(distances: np.ndarray, rng: np.random.Generator, perplexity: float = 30
         metric="precomputed",
         init="random",
         learning_rate="auto",
-        perplexity=min(perplexity, (count - 1) / 3),
+        perplexity=min(_PERPLEXITY, (count - 1) / 3),
         random_state=int(rng.integers(2**31)),
     )
     with warnings.catch_warnings():

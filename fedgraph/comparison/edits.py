@@ -17,7 +17,11 @@ EDITS = ("edge removed", "edge added", "node removed")
 
 
 def as_networkx(adjacency: sp.csr_array) -> "nx.Graph":
-    """The undirected graph, nodes 0 … n − 1."""
+    """The undirected graph as networkx holds it, nodes 0 … n − 1.
+
+    Args:
+        adjacency: CSR [n, n], symmetric; weights and loops are left out.
+    """
     import networkx as nx  # not before it is used: every run lists all tasks
 
     graph = nx.Graph()
@@ -28,7 +32,12 @@ def as_networkx(adjacency: sp.csr_array) -> "nx.Graph":
 
 
 def edit_distance(first: sp.csr_array, second: sp.csr_array) -> float:
-    """Fewest insertions and deletions of nodes and edges (one each) that make the topologies alike."""
+    """Fewest insertions and deletions of nodes and edges (one each) that make the topologies alike.
+
+    Args:
+        first: CSR [n, n], symmetric.
+        second: CSR [m, m], symmetric. The search takes time exponential in the number of nodes.
+    """
     import networkx as nx
 
     return float(nx.graph_edit_distance(as_networkx(first), as_networkx(second)))
@@ -37,10 +46,18 @@ def edit_distance(first: sp.csr_array, second: sp.csr_array) -> float:
 def randomly_edited_graph(
     adjacency: sp.csr_array, edit: str, rng: np.random.Generator
 ) -> tuple[sp.csr_array, np.ndarray] | None:
-    """(adjacency after one random edit, the nodes that are left: int64); None where the graph has no such neighbour.
+    """One random edit.
 
     Removing is the same pair of neighbours as adding, seen from the other side; an edge is drawn from those that are there
     and from those that are not.
+
+    Args:
+        adjacency: CSR [n, n], symmetric.
+        edit: One of ``EDITS``.
+        rng: Draws what is edited.
+
+    Returns:
+        (the adjacency afterwards, int64 numbers of the nodes that are left); None where the graph has no such neighbour.
     """
     n = adjacency.shape[0]
     everyone = np.arange(n, dtype=np.int64)
@@ -60,7 +77,16 @@ def randomly_edited_graph(
 def random_graph_edits(
     adjacency: sp.csr_array, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, sp.csr_array, np.ndarray]]:
-    """``count`` random edits of every kind that this graph allows."""
+    """Random edits of every kind that this graph allows.
+
+    Args:
+        adjacency: CSR [n, n], symmetric.
+        count: How many of each kind.
+        rng: Draws what is edited.
+
+    Yields:
+        (kind, the adjacency afterwards, int64 numbers of the nodes that are left).
+    """
     for name in EDITS:
         for _ in range(count):
             found = randomly_edited_graph(adjacency, name, rng)

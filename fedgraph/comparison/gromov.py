@@ -39,11 +39,9 @@ from fedgraph.comparison.packing import pack, weighted_points
 from fedgraph.errors import DataError
 
 LARGEST_BATCHED = 2000
-_PROXIMAL_STEP, _PROXIMAL_STEPS, INNER_STEPS = (
-    0.3,
-    300,
-    20,
-)  # times the range of the first slope; most steps; of Sinkhorn in each
+_PROXIMAL_STEP = 0.3  # times the range of the first slope
+_PROXIMAL_STEPS = 300  # at most
+INNER_STEPS = 20  # of Sinkhorn in each
 STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
 
 
@@ -51,15 +49,26 @@ STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
 class GromovOptions:
     """How a discrepancy is computed.
 
-    solver: ``fast`` (compiled), ``batched`` (the same descent on torch's device, see ``batch_descent``; for
-    couplings, kicks and for thousands of points ``fast`` takes its place), ``pot`` (POT's conditional gradient,
-    the reference; one descent from p qᵀ, no restarts) or ``proximal`` (POT's proximal point algorithm, once from p qᵀ). loss:
-    ``square`` or, by POT alone, ``kl``. alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
-    max_iterations: per descent. tolerance: stop when the objective moves by less, absolutely or relatively
-    (POT's two tolerances). start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances,
-    ``random`` a random vertex. restarts: further descents from random vertices; the lowest counts.
-    kicks: descents after those, each from the best end so far after a few random pivots (``restarts``); one costs about a fifth
-    of a restart. seed: root of the random vertices and pivots.
+    Attributes:
+        solver: Which one:
+
+            * ``fast``: compiled;
+            * ``batched``: the same descent on torch's device (``batch_descent``); for couplings, kicks and thousands of points
+              ``fast`` takes its place;
+            * ``pot``: POT's conditional gradient, the reference; one descent from p qᵀ, no restarts;
+            * ``proximal``: POT's proximal point algorithm, once from p qᵀ.
+        loss: ``square`` or, by POT alone, ``kl``.
+        alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
+        max_iterations: Of each descent, at least 1.
+        tolerance: It stops when the objective moves by less, absolutely or relatively (POT's two tolerances).
+        start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances, ``random`` a random vertex.
+        restarts: Further descents from random vertices; the lowest counts.
+        kicks: Descents after those, each from the best end so far after a few random pivots (``restarts``); one costs about a
+            fifth of a restart.
+        seed: Root of the random vertices and pivots.
+
+    Raises:
+        ValueError: A field is out of its range, or fields do not go together.
     """
 
     solver: Literal["fast", "batched", "pot", "proximal"] = "fast"
@@ -98,7 +107,13 @@ class GromovOptions:
 
 @dataclass(frozen=True, eq=False)
 class PairResults:
-    """value float64 [k], converged bool [k], iterations int64 [k] (of the descent that won)."""
+    """What was found for k pairs.
+
+    Attributes:
+        value: float64 [k], discrepancies.
+        converged: bool [k].
+        iterations: int64 [k], of the descent that won.
+    """
 
     value: np.ndarray
     converged: np.ndarray
@@ -106,12 +121,28 @@ class PairResults:
 
 
 def pairs(num: int) -> np.ndarray:
-    """All pairs i < j of ``num`` spaces, int64 [num (num − 1) / 2, 2], in row order."""
+    """All pairs i < j of spaces, in row order.
+
+    Args:
+        num: How many spaces.
+
+    Returns:
+        int64 [num (num − 1) / 2, 2].
+    """
     return np.stack(np.triu_indices(num, 1), axis=1).astype(np.int64)
 
 
 def assemble(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The symmetric matrix [num, num] with a zero diagonal; pairs not given are NaN."""
+    """The symmetric matrix of discrepancies, with a zero diagonal.
+
+    Args:
+        num: How many spaces.
+        which: int [k, 2], pairs.
+        values: float [k].
+
+    Returns:
+        float64 [num, num]; NaN for pairs that are not given.
+    """
     distances = np.full((num, num), np.nan)
     np.fill_diagonal(distances, 0.0)
     distances[which[:, 0], which[:, 1]] = values
@@ -120,15 +151,18 @@ def assemble(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()) -> PairResults:
-    """The discrepancy of every pair (i, j) of ``which`` int [k, 2], numbers into ``spaces``.
+    """The discrepancy of every pair. (i, j) and (j, i) give the same number exactly; (i, i) is solved like any pair.
 
-    (i, j) and (j, i) give the same number exactly; (i, i) is solved like any pair.
+    Args:
+        spaces: The spaces.
+        which: int [k, 2], numbers into them.
+        options: How.
+
+    Raises:
+        ValueError: A number names no space.
+        DataError: The fused discrepancy is asked for and a space has no features.
     """
-    which = _checked(which, len(spaces))
-    with one_thread():
-        if options.by_pot:
-            return _results([_by_pot(spaces[i], spaces[j], options)[:3] for i, j in which])
-        return _fast(spaces, which, options, keep=False)[0]
+    return _solve(spaces, which, options, keep=False)[0]
 
 
 @functools.cache
@@ -146,22 +180,53 @@ def one_thread() -> Iterator[None]:
 def couplings(
     spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()
 ) -> tuple[PairResults, list[np.ndarray]]:
-    """As ``solve_pairs``, with the couplings: one float64 [n_i, n_j] per pair."""
+    """As ``solve_pairs``, with the couplings.
+
+    Args:
+        spaces: The spaces.
+        which: int [k, 2], numbers into them.
+        options: How.
+
+    Returns:
+        (the results, one float64 [n_i, n_j] for each pair).
+    """
     asked = np.asarray(which, dtype=np.int64).reshape(-1, 2)
+    results, found = _solve(spaces, which, options, keep=True)
+    return results, [plan if i <= j else plan.T for plan, (i, j) in zip(found, asked, strict=True)]
+
+
+def _solve(
+    spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions, keep: bool
+) -> tuple[PairResults, list[np.ndarray]]:
+    """The results, and with ``keep`` the couplings of the pairs, smaller number first."""
     which = _checked(which, len(spaces))
     with one_thread():
-        if options.by_pot:
-            solved = [_by_pot(spaces[i], spaces[j], options) for i, j in which]
-            results, found = _results([one[:3] for one in solved]), [one[3] for one in solved]
-        else:
-            results, found = _fast(spaces, which, options, keep=True)
-    return results, [plan if i <= j else plan.T for plan, (i, j) in zip(found, asked, strict=True)]
+        if not options.by_pot:
+            return _fast(spaces, which, options, keep)
+        count = len(which)
+        results = PairResults(np.zeros(count), np.zeros(count, bool), np.zeros(count, np.int64))
+        plans = []
+        for k, (i, j) in enumerate(which):
+            results.value[k], results.converged[k], results.iterations[k], plan = _by_pot(spaces[i], spaces[j], options)
+            if keep:
+                plans.append(plan)
+    return results, plans
 
 
 def pot_gw(
     first: MetricSpace, second: MetricSpace, options: GromovOptions, start: np.ndarray | None = None
 ) -> tuple[float, bool, int, np.ndarray]:
-    """POT's conditional gradient from p qᵀ, or from ``start`` [n, m]: (value, converged, iterations, coupling [n, m])."""
+    """POT's conditional gradient.
+
+    Args:
+        first: Of n points.
+        second: Of m points.
+        options: Loss, alpha, iterations and tolerance are read.
+        start: A coupling [n, m]; by default p qᵀ.
+
+    Returns:
+        (value, converged, iterations, coupling [n, m]).
+    """
     import ot  # not before it is used: every run lists all tasks
 
     stop = {"max_iter": options.max_iterations, "tol_rel": options.tolerance, "tol_abs": options.tolerance}
@@ -225,14 +290,6 @@ def _by_pot(first: MetricSpace, second: MetricSpace, options: GromovOptions) -> 
         return value, done, steps, plan
     other = solve(second, first, options)
     return (value + other[0]) / 2, done and other[1], steps + other[2], plan
-
-
-def _results(rows: list[tuple[float, bool, int]]) -> PairResults:
-    return PairResults(
-        np.array([row[0] for row in rows], dtype=np.float64),
-        np.array([row[1] for row in rows], dtype=bool),
-        np.array([row[2] for row in rows], dtype=np.int64),
-    )
 
 
 def _checked(which: np.ndarray, num: int) -> np.ndarray:

@@ -21,13 +21,15 @@ Weights = Literal["uniform", "degree"]
 
 @dataclass(frozen=True, eq=False)
 class MetricSpace:
-    """A finite metric-measure space of ``n`` points.
+    """A finite metric-measure space of n points.
 
-    distances: float64 [n, n], symmetric (any symmetric matrix is accepted: the discrepancy needs no
-    triangle inequality). weights: float64 [n], non-negative, sum 1; a point of weight zero changes
-    nothing. features: float64 [n, f], used by the fused discrepancy only, or None.
+    Attributes:
+        distances: float64 [n, n], symmetric. Any symmetric matrix is accepted: the discrepancy needs no triangle inequality.
+        weights: float64 [n], non-negative, sum 1; a point of weight zero changes nothing.
+        features: float64 [n, f], used by the fused discrepancy only, or None.
 
-    Raises ``DataError`` on NaN or infinity, on an empty space and on parts that contradict each other.
+    Raises:
+        DataError: There is NaN or infinity, no point, or parts that contradict each other.
     """
 
     distances: np.ndarray
@@ -78,12 +80,19 @@ def from_embedding(
 ) -> MetricSpace:
     """The space of node embeddings: C(u, v) = d(H_u, H_v) (Jin & Chen, Eq. 3 and 6).
 
-    rows: [n, h]. metric: ``euclidean`` |x − y|; ``cosine`` 1 − ⟨x, y⟩/(|x||y|); ``correlation`` the cosine
-    of the rows minus their own means. weights: see ``_point_weights``.
+    **Edge cases.** A row without a direction (all zero for ``cosine``, constant for ``correlation``) is at distance 1 from
+    every row that has one (as if uncorrelated) and 0 from the others of its kind. One row is the one-point space.
 
-    Edge cases: a row without a direction (all zero for ``cosine``, constant for ``correlation``) is at
-    distance 1 from every row that has one (as if uncorrelated) and 0 from the others of its kind. One row
-    is the one-point space. Raises ``DataError`` on NaN, infinity or an unknown metric.
+    Args:
+        rows: [n, h], n ≥ 1.
+        metric: ``euclidean`` |x − y|; ``cosine`` 1 − ⟨x, y⟩/(|x||y|); ``correlation`` the cosine of the rows minus their own
+            means.
+        weights: ``uniform``, or ``degree``: proportional to ``degrees``.
+        degrees: [n], needed for ``degree``.
+        features: [n, f], or None.
+
+    Raises:
+        DataError: There is NaN or infinity, an unknown metric or weighting, or degrees are missing or wrong.
     """
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] == 0:
@@ -103,8 +112,16 @@ def from_topology(
 ) -> MetricSpace:
     """The space of a graph's unweighted shortest paths; edges count in both directions.
 
-    adjacency: [n, n]. Nodes that no path joins are 1 + the graph's largest finite distance apart (just out of reach; 1 if there
-    is no edge at all). One node is the one-point space.
+    Nodes that no path joins are 1 + the graph's largest finite distance apart (just out of reach; 1 if there is no edge at
+    all). One node is the one-point space.
+
+    Args:
+        adjacency: [n, n], n ≥ 1.
+        weights: ``uniform``, or ``degree``: proportional to the number of neighbours.
+        features: [n, f], or None.
+
+    Raises:
+        DataError: The adjacency is empty, not square or not finite.
     """
     adjacency = sp.csr_array(adjacency, dtype=np.float64, copy=True)
     n = adjacency.shape[0]

@@ -15,11 +15,19 @@ from fedgraph.errors import DataError
 class Packed(NamedTuple):
     """S spaces with N points and Q = Σ n² distances in all; points of weight zero are left out.
 
-    names: int64 [S], each space's number in the caller's list. point_at, matrix_at: int64 [S + 1], where
-    each space starts. distances [Q], weights [N], products [N] (C p: each point's mean distance).
-    whole [N]: weights as integers (``transport.units``). even: bool [S], weights are all equal.
-    order: int64 [N], points by ascending mean distance, ties by mean squared distance. own [S]:
-    Σ_ik C²_ik p_i p_k. widest [S]: the largest |C_ik|. features [N, f], f = 0 where there are none.
+    Attributes:
+        names: int64 [S], each space's number in the caller's list.
+        point_at: int64 [S + 1], where each space's points start.
+        matrix_at: int64 [S + 1], where each space's distances start.
+        distances: float64 [Q].
+        weights: float64 [N].
+        products: float64 [N], C p: each point's mean distance.
+        whole: float64 [N], weights as whole numbers (``transport.units``).
+        even: bool [S], whether weights are all equal.
+        order: int64 [N], points by ascending mean distance, ties by mean squared distance.
+        own: float64 [S], Σ_ik C²_ik p_i p_k.
+        widest: float64 [S], the largest |C_ik|.
+        features: float64 [N, f], f = 0 where there are none.
     """
 
     names: np.ndarray
@@ -42,39 +50,47 @@ def weighted_points(space: MetricSpace) -> np.ndarray:
 
 
 def pack(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> Packed:
-    """Copies (never views) of what the solver needs. Raises ``DataError`` when features are needed but missing."""
+    """Copies (never views) of what the solver needs.
+
+    Args:
+        spaces: At least one.
+        names: int [S], their numbers in the caller's list.
+        fused: Whether features are needed.
+
+    Raises:
+        DataError: Features are needed but missing, or of different widths.
+    """
     parts = [_part(space, fused) for space in spaces]
-    sizes = np.array([part[1].size for part in parts], dtype=np.int64)
-    widths = {part[6].shape[1] for part in parts}
+    distances, weights, products, whole, order, own, features = zip(*parts, strict=True)
+    sizes = np.array([w.size for w in weights], dtype=np.int64)
+    widths = {f.shape[1] for f in features}
     if len(widths) > 1:
         raise DataError(f"spaces to be compared have features of different widths: {sorted(widths)}")
-
-    def joined(field: int) -> np.ndarray:
-        return np.concatenate([part[field] for part in parts])
-
     return Packed(
         names=np.array(names, dtype=np.int64),
         point_at=np.concatenate([[0], np.cumsum(sizes)]),
         matrix_at=np.concatenate([[0], np.cumsum(sizes * sizes)]),
-        distances=joined(0),
-        weights=joined(1),
-        products=joined(2),
-        whole=joined(3),
-        even=np.array([(part[1] == part[1][0]).all() for part in parts]),
-        order=joined(4),
-        own=np.array([part[5] for part in parts]),
-        widest=np.array([np.abs(part[0]).max() for part in parts]),
-        features=joined(6),
+        distances=np.concatenate(distances),
+        weights=np.concatenate(weights),
+        products=np.concatenate(products),
+        whole=np.concatenate(whole),
+        even=np.array([(w == w[0]).all() for w in weights]),
+        order=np.concatenate(order),
+        own=np.array(own),
+        widest=np.array([np.abs(d).max() for d in distances]),
+        features=np.concatenate(features),
     )
 
 
 def _part(space: MetricSpace, fused: bool) -> tuple[Any, ...]:
+    """One space's distances, weights, products, whole weights, order, own sum and features, as ``Packed`` names them."""
     distances, weights, features = space.distances, space.weights, space.features
     if fused and features is None:
         raise DataError("the fused discrepancy (alpha given) needs spaces with features; this one has none")
     kept = weighted_points(space)
     if kept.size < weights.size:
-        distances, weights = distances[np.ix_(kept, kept)], weights[kept] / weights[kept].sum()
+        distances = distances[np.ix_(kept, kept)]
+        weights = weights[kept] / weights[kept].sum()
         features = features[kept] if features is not None else None
     squares = distances * distances
     products = distances @ weights

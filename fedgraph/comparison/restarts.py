@@ -58,7 +58,7 @@ def kick_state(seed, first, second):  # type: ignore[no-untyped-def]
 def kick_tree(tree, flow, dual, n, state):  # type: ignore[no-untyped-def]
     """1 … ``LONGEST`` · n random edges enter the tree, whatever they cost; returns the state that follows.
 
-    The duals are wrong afterwards: ``improve`` sets them anew. Depths, which a pivot needs, are right.
+    The duals are wrong afterwards: ``improve_tree`` sets them anew. Depths, which a pivot needs, are right.
     """
     m = flow.size - n
     state = _scramble(state)

@@ -5,18 +5,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Agreement:
-    """Our solver and POT on the same ``pairs`` (``agreement``).
+    """Our solver and POT on the same pairs (``agreement``).
 
-    Args:
-        equal: both values agree to ``agreement.EQUAL``.
-        lower: ours is lower.
-        higher: ours is higher.
-        most_lower: by how much at most, relative to POT's value.
-        most_higher: the same where ours is higher.
-        unexplained: pairs in which POT goes on from the end of ours by more than ``agreement.UNEXPLAINED``, or in which ours
+    Attributes:
+        pairs: How many.
+        equal: Both values agree to ``agreement.EQUAL``.
+        lower: Ours is lower.
+        higher: Ours is higher.
+        most_lower: By how much at most, relative to POT's value.
+        most_higher: The same where ours is higher.
+        unexplained: Pairs in which POT goes on from the end of ours by more than ``agreement.UNEXPLAINED``, or in which ours
             printed another value than its coupling has.
-        seconds: of ours, on one thread.
-        seconds_pot: of POT, on one thread.
+        seconds: Of ours, on one thread.
+        seconds_pot: Of POT, on one thread.
     """
 
     pairs: int
@@ -32,7 +33,13 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Barycentres:
-    """``count`` barycentres made by both from equal starts: their members' mean discrepancy to ours, and to POT's."""
+    """Barycentres made by both from equal starts.
+
+    Attributes:
+        count: How many.
+        ours: Their members' mean discrepancy to ours.
+        pot: The same to POT's.
+    """
 
     count: int
     ours: float
@@ -41,7 +48,13 @@ class Barycentres:
 
 @dataclass(frozen=True)
 class SolvedPairs:
-    """Gromov-Wasserstein problems that were solved. file: where each is kept, as seen from the run's folder; None: nowhere."""
+    """Gromov-Wasserstein problems that were solved.
+
+    Attributes:
+        file: Where each is kept, as seen from the run's folder; None: nowhere.
+        pairs: How many.
+        converged: How many of them converged.
+    """
 
     file: str | None
     pairs: int
@@ -50,10 +63,14 @@ class SolvedPairs:
 
 @dataclass(frozen=True)
 class LocalMinima:
-    """How the ends of one descent compare with the best of ``descents``, on a sample of ``pairs``.
+    """How the ends of one descent compare with the best of several, on a sample of pairs.
 
-    lower: share of pairs where the best is lower. drop: by which share of the value, on average over all. careful: whether the
-    task itself takes the best.
+    Attributes:
+        pairs: How many.
+        lower: Share of pairs where the best is lower.
+        drop: By which share of the value, on average over all.
+        descents: How many were made of each pair.
+        careful: Whether the task itself takes the best.
     """
 
     pairs: int
@@ -65,7 +82,15 @@ class LocalMinima:
 
 @dataclass(frozen=True)
 class SolverFacts:
-    """How discrepancies were found. asked: (pairs that a vote needed, all pairs) where only those were solved."""
+    """How discrepancies were found. A field that does not apply is None.
+
+    Attributes:
+        solved: What was solved.
+        minima: How far one descent is from the best of several.
+        asked: (pairs that a vote needed, all pairs) where only those were solved.
+        verified: Our solver against POT's.
+        barycentres: Our barycentres against POT's.
+    """
 
     solved: SolvedPairs | None = None
     minima: LocalMinima | None = None

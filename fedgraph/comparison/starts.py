@@ -25,9 +25,16 @@ _NUDGE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """Values of the clear problem, float64 [pairs]; random: [2, pairs], one of each vertex. noise, noised: [levels, pairs]: the
-    end of the second descent, and of the first (the value of the noised problem). steps: mean iterations per pair of
-    ``product``, ``nudged``, both ``random`` together, then of each level, both descents together.
+    """Where descents ended, in values of the clear problem.
+
+    Attributes:
+        product: float64 [pairs].
+        nudged: float64 [pairs].
+        random: float64 [2, pairs], one row for each vertex.
+        noise: float64 [levels, pairs], the end of the second descent.
+        noised: float64 [levels, pairs], the end of the first one: the value of the noised problem.
+        steps: Mean iterations per pair of ``product``, ``nudged``, both ``random`` together, then of each level, both descents
+            together.
     """
 
     product: np.ndarray
@@ -41,8 +48,14 @@ class Ends:
 def explore_starts(
     rows: Sequence[np.ndarray], which: np.ndarray, levels: Sequence[float], noise: np.random.Generator, rng: np.random.Generator
 ) -> Ends:
-    """All strategies on all pairs. rows: embeddings [n_i, h]. which: int [pairs, 2]. levels: standard deviations of the noise,
-    drawn from ``noise`` once per graph and level, as a client would send it. rng: the random vertices.
+    """All strategies on all pairs.
+
+    Args:
+        rows: Embeddings [n_i, h].
+        which: int [pairs, 2], numbers into them.
+        levels: Standard deviations of the noise.
+        noise: Draws it, once per graph and level, as a client would send it.
+        rng: Draws the random vertices.
     """
     clear = [from_embedding(h) for h in rows]
     noised = [[from_embedding(h + noise.normal(0.0, s, h.shape)) for h in rows] for s in levels]

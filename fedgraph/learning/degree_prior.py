@@ -18,9 +18,15 @@ BYTES_PER_PAIR = 24  # peak memory of ``likely_links`` for one ordered pair
 
 
 def propensities(degrees: np.ndarray) -> np.ndarray:
-    """float64 [n], x of every node, by the fixed point x_i ← d_i / Σ_{j≠i} x_j/(1 + x_i x_j).
+    """The propensity x of every node, by the fixed point x_i ← d_i / Σ_{j≠i} x_j/(1 + x_i x_j).
 
-    degrees: [n], rounded and moved into 1 … n − 2 first. Nodes of equal degree have equal propensity.
+    Nodes of equal degree have equal propensity. Fewer than three nodes all have 1.
+
+    Args:
+        degrees: float [n]; rounded, and moved into 1 … n − 2, first.
+
+    Returns:
+        float64 [n], between ``LEAST`` and ``MOST``.
     """
     n = degrees.size
     if n < 3:
@@ -37,15 +43,21 @@ def propensities(degrees: np.ndarray) -> np.ndarray:
 
 
 def likely_links(degrees: np.ndarray, yeses: sp.csr_array, answers: int, strength: float, rule: Rule) -> sp.csr_array:
-    """The estimated graph, symmetric CSR [n, n] without loops.
+    """The graph that noisy answers and noisy degrees make likely.
 
     Args:
         degrees: float [n], noisy.
-        yeses: CSR [n, n], symmetric, how many answers of each pair were yes.
+        yeses: CSR [n, n], symmetric; how many answers of each pair were yes.
         answers: r, how many answers there are of each pair.
         strength: s, the ε of one answer.
-        rule: ``hard``: pairs above ½, int8. ``hybrid``: so many of the likeliest pairs as are expected, with their
-            probabilities as weights, float32. ``soft``: every pair, with its probability, float32.
+        rule: Which pairs are kept, and with which weights:
+
+            * ``hard``: pairs above ½, int8 ones;
+            * ``hybrid``: as many of the likeliest pairs as are expected, with their probabilities, float32;
+            * ``soft``: every pair with its probability, float32.
+
+    Returns:
+        Symmetric CSR [n, n] without loops. At its peak it takes ``BYTES_PER_PAIR`` bytes for each of the n² ordered pairs.
     """
     x, n = np.log(propensities(degrees)), degrees.size
     odds = x[:, None] + x[None, :] - strength * answers
@@ -61,6 +73,7 @@ def likely_links(degrees: np.ndarray, yeses: sp.csr_array, answers: int, strengt
     likely = odds[pairs]
     count = min(int(likely.sum()), likely.size)
     best = np.argpartition(-likely, count - 1)[:count] if count else np.zeros(0, dtype=np.int64)
-    ends, weights = (pairs[0][best], pairs[1][best]), likely[best].astype(np.float32)
+    ends = (pairs[0][best], pairs[1][best])
+    weights = likely[best].astype(np.float32)
     upper = sp.csr_array((weights, ends), shape=(n, n))
     return sp.csr_array(upper + upper.T)

@@ -29,14 +29,28 @@ RANKED = 1000  # the first so many negatives rank a positive for MRR, as in ogbl
 
 
 def edges_of(adjacency: sp.csr_array) -> np.ndarray:
-    """int64 [m, 2], every undirected edge of a symmetric CSR matrix once, in the order of its rows."""
+    """Every undirected edge once.
+
+    Args:
+        adjacency: CSR [n, n], symmetric; its values are not read.
+
+    Returns:
+        int64 [m, 2], u < v in each row, in ascending order.
+    """
     upper = sp.triu(adjacency, 1).tocoo()
     pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
 def known_pairs(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
-    """(int64 [m, 2], the edges among a client's nodes; int64 [k, 2], those that lead to nodes of others), by global ids."""
+    """The edges that a client knows, by global ids.
+
+    Args:
+        subgraph: What the client holds.
+
+    Returns:
+        (int64 [m, 2], the edges among its own nodes; int64 [k, 2], those that lead to nodes of others, smaller id first).
+    """
     own, nodes = edges_of(subgraph.graph.adjacency), subgraph.nodes
     cut = np.zeros((0, 2), dtype=np.int64) if subgraph.cut is None else subgraph.cut
     away = np.sort(np.column_stack([nodes[cut[:, 0]], cut[:, 1]]), axis=1).astype(np.int64)
@@ -44,7 +58,15 @@ def known_pairs(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
 
 
 def adjacency_of(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
-    """The symmetric 0/1 CSR matrix of ``pairs`` [m, 2]."""
+    """The symmetric matrix of pairs.
+
+    Args:
+        pairs: int64 [m, 2]; a pair may be there more than once.
+        num_nodes: n.
+
+    Returns:
+        CSR [n, n] of float32 ones.
+    """
     ends = np.concatenate([pairs, pairs[:, ::-1]])
     found = sp.csr_array((np.ones(len(ends), dtype=np.float32), (ends[:, 0], ends[:, 1])), shape=(num_nodes, num_nodes))
     found.sum_duplicates()
@@ -53,7 +75,15 @@ def adjacency_of(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
 
 
 def owners_of(graph: Graph, pairs: np.ndarray) -> np.ndarray:
-    """int64 [m, k], the owners of the edges ``pairs``; −1 where there is no further one. k is 0 where the data name none."""
+    """The owners of edges.
+
+    Args:
+        graph: The graph that says who owns which edge.
+        pairs: int64 [m, 2], edges of the graph.
+
+    Returns:
+        int64 [m, k]; −1 where there is no further owner. k is 0 where the data name none.
+    """
     if not graph.edge_owners or not len(pairs):
         return np.zeros((len(pairs), len(graph.edge_owners)), dtype=np.int64)
     columns = [np.asarray(owners[pairs[:, 0], pairs[:, 1]]).ravel().astype(np.int64) - 1 for owners in graph.edge_owners]
@@ -61,10 +91,16 @@ def owners_of(graph: Graph, pairs: np.ndarray) -> np.ndarray:
 
 
 def records_of(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-    """(int64 [r, 2], the edge of each record; int64 [r, k], its owners as in ``owners_of``).
+    """The records of a graph. A record is an edge with all its owners.
 
-    A record is an edge with all its owners. Where each owner has a record of its own, an edge is there once for each: one
-    owner's records then go without the edge and without what others own of it.
+    Where each owner has a record of its own (``graph.one_owner_a_record``), an edge is there once for each owner. One owner's
+    records then go without the edge, and without what others own of it.
+
+    Args:
+        graph: The graph that says who owns which edge.
+
+    Returns:
+        (int64 [r, 2], the edge of each record; int64 [r, k], its owners as in ``owners_of``).
     """
     pairs = edges_of(graph.adjacency)
     owners = owners_of(graph, pairs)
@@ -75,16 +111,34 @@ def records_of(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 
 
 def require_free_pair(num_nodes: int, without: sp.csr_array | None = None) -> None:
-    """``DataError`` where every two nodes are joined in ``without``, or there are no two."""
+    """Refuse a graph without a pair that could be drawn as a non-edge.
+
+    Args:
+        num_nodes: n.
+        without: CSR [n, n], the edges that may not be drawn; None: none.
+
+    Raises:
+        DataError: Every two nodes are joined, or there are no two.
+    """
     taken = 0 if without is None else int(without.nnz) // 2
     if taken >= num_nodes * (num_nodes - 1) // 2:
         raise DataError(f"there is no pair without an edge among {num_nodes} nodes with {taken} edges; allowed: one or more")
 
 
 def random_pairs(num_nodes: int, count: int, rng: np.random.Generator, without: sp.csr_array | None = None) -> np.ndarray:
-    """int64 [count, 2], drawn uniformly from all pairs of different nodes (with replacement); never an edge of ``without``.
+    """Pairs of different nodes, drawn uniformly with replacement.
 
-    ``DataError`` where there is no such pair.
+    Args:
+        num_nodes: n.
+        count: How many; 0 is allowed.
+        rng: Draws them.
+        without: CSR [n, n], symmetric, edges that are never drawn; None: every pair may be.
+
+    Returns:
+        int64 [count, 2], u < v in each row.
+
+    Raises:
+        DataError: There is no such pair.
     """
     if count:
         require_free_pair(num_nodes, without)
@@ -99,9 +153,14 @@ def random_pairs(num_nodes: int, count: int, rng: np.random.Generator, without: 
 
 
 def pair_coins(pairs: np.ndarray, key: int) -> np.ndarray:
-    """float64 [m] in [0, 1): a public coin for each pair, which depends on its two ids and on ``key`` alone.
+    """A public coin for each pair. Whether an edge exists changes nobody's coin, so a split by coins costs no privacy.
 
-    Whether an edge exists changes nobody's coin, so a split by coins costs no privacy (SplitMix64 of both ids).
+    Args:
+        pairs: int64 [m, 2], public ids.
+        key: A public number, taken modulo 2⁶³.
+
+    Returns:
+        float64 [m] in [0, 1), a hash of both ids and the key (SplitMix64).
     """
     return (hashed_keys(pairs[:, 0], pairs[:, 1], key % 2**63) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
@@ -114,8 +173,12 @@ def measure(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:
         negatives: float [q], scores of pairs that are no edges, q ≥ 1.
 
     Returns:
-        auc; hits_at_K (the share of positives above the K-th best negative, for each K that q allows); mrr (mean of 1 / rank
-        among the first 1000 negatives; equal scores share their ranks).
+        A dictionary of:
+
+        * ``auc``;
+        * ``hits_at_K``, the share of positives above the K-th best negative, for each K of 20, 50, 100 that q allows
+          (Hu et al. 2020, Open Graph Benchmark);
+        * ``mrr``, the mean of 1 / rank among the first ``RANKED`` negatives; equal scores share their ranks.
     """
     from sklearn.metrics import roc_auc_score  # not before it is used: every run lists all tasks
 
@@ -130,7 +193,15 @@ def measure(positives: np.ndarray, negatives: np.ndarray) -> dict[str, float]:
 
 
 def shares_below(positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
-    """float64 [p] in 0 … 1, of each positive the share of negatives below it, equal ones by half: their mean is the AUC."""
+    """Of each positive the share of negatives below it; equal ones count by half. Their mean is the AUC.
+
+    Args:
+        positives: float [p].
+        negatives: float [q], q ≥ 1.
+
+    Returns:
+        float64 [p] in 0 … 1.
+    """
     ranked = np.sort(negatives)
     sides = np.searchsorted(ranked, positives, side="left") + np.searchsorted(ranked, positives, side="right")
     return np.asarray(sides / (2 * ranked.size))
@@ -142,7 +213,16 @@ LONGEST = 2.0  # rows of what is known of a pair are scaled down to this length
 
 
 def public_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarray:
-    """float32 [n, ≤ width], unit rows: directions of public features (truncated SVD); no column without features."""
+    """Directions of public features, by a truncated singular value decomposition where there are more than ``width`` features.
+
+    Args:
+        features: CSR [n, d], public.
+        width: How many columns at most.
+        seed: Of the decomposition.
+
+    Returns:
+        float32 [n, ≤ width], rows of length one or zero; no column where there are no features.
+    """
     if not features.shape[1] or not features.nnz:
         return np.zeros((features.shape[0], 0), dtype=np.float32)
     if features.shape[1] <= width:
@@ -154,30 +234,49 @@ def public_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarray:
 
 
 def random_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
-    """float32 [n, width], unit rows of random signs: sums of neighbours' rows keep inner products (Johnson-Lindenstrauss)."""
+    """Rows of random signs: sums of neighbours' rows keep inner products (Johnson-Lindenstrauss).
+
+    Args:
+        num_nodes: n.
+        width: How many columns.
+        seed: Of the signs; who knows it knows the rows.
+
+    Returns:
+        float32 [n, width], rows of length one.
+    """
     signs = np.random.default_rng(seed).integers(0, 2, size=(num_nodes, width)) * 2 - 1
     return unit_length(signs.astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Released rows: hops float32 [n, w] each, of hop 0 (public) to hop K. split: columns of features; the rest are random
-    rows.
+    """Released rows of every node, hop by hop.
+
+    Attributes:
+        hops: float32 [n, w] each, of hop 0 (public) to hop K.
+        split: How many of the w columns come from features; the others come from random rows.
     """
 
     hops: tuple[np.ndarray, ...]
     split: int
 
     def known_of(self, pairs: np.ndarray) -> np.ndarray:
-        """float64 [m, d]: similarities of both ends, in an order that depends on K and the widths alone.
+        """Similarities of both ends of each pair, in an order that depends on K and the widths alone.
 
         Of features the cosine of every two hops. Of random rows the inner products that count paths (hops 1·1: shared
         neighbours), but not those that count the pair's own edge (0·1); and both ends' degrees, as the rows' lengths show them.
+
+        Args:
+            pairs: int64 [m, 2].
+
+        Returns:
+            float64 [m, d].
         """
         parts = [self._known(pairs[first : first + BLOCK]) for first in range(0, max(1, len(pairs)), BLOCK)]
         return np.concatenate(parts)
 
     def _known(self, pairs: np.ndarray) -> np.ndarray:
+        """As ``known_of``, all pairs at once."""
         one, two = pairs[:, 0], pairs[:, 1]
         columns: list[np.ndarray] = []
         last = len(self.hops)
@@ -200,30 +299,39 @@ def _inner(left: np.ndarray, right: np.ndarray, one: np.ndarray, two: np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """centre, spread: float64 [d], of random pairs, which are public given released rows."""
+    """Where similarities of random pairs lie; these are public given released rows.
+
+    Attributes:
+        centre: float64 [d], their mean.
+        spread: float64 [d], their standard deviation, 1 where it is 0.
+    """
 
     centre: np.ndarray
     spread: np.ndarray
 
     @staticmethod
     def of_random(known: np.ndarray) -> Scale:
+        """The scale of the similarities ``known``, float64 [q, d], of random pairs."""
         spread = known.std(axis=0)
         return Scale(known.mean(axis=0), np.where(spread > 1e-9, spread, 1.0))
 
     def apply(self, known: np.ndarray) -> np.ndarray:
-        """[m, d], standardised, tails drawn in (arsinh), and at most ``LONGEST`` long."""
+        """Similarities [m, d], standardised, tails drawn in (arsinh), and at most ``LONGEST`` long."""
         rows = np.arcsinh((known - self.centre) / self.spread) / np.sqrt(max(1, known.shape[1]))
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return np.asarray(rows * np.minimum(1.0, LONGEST / np.maximum(lengths, 1e-12)))
 
 
 def fisher_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> np.ndarray:
-    """float64 [d], Fisher's direction between edges and random pairs.
+    """Fisher's direction between edges and random pairs.
 
     Args:
-        known: [q, d] of random pairs, scaled (``Scale``).
+        known: float64 [q, d], scaled similarities of random pairs (``Scale``).
         sums: [1 + d], noisy: how many edges there are, and the sum of their scaled rows.
-        std: of the noise in each sum; a difference is drawn towards zero by its share of noise (James and Stein 1961).
+        std: Of the noise in each sum; a difference is drawn towards zero by its share of noise (James & Stein 1961).
+
+    Returns:
+        float64 [d].
     """
     own = Scale.of_random(known)
     rows = (known - own.centre) / own.spread
@@ -236,7 +344,15 @@ def fisher_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> n
 
 
 def heuristic_scores(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
-    """float64 [m], scores in clear: ``common`` neighbours, ``adamic-adar`` or ``resource`` allocation, ``preferential``.
+    """Scores of pairs in clear, by a heuristic that reads the graph.
+
+    Args:
+        name: ``common`` neighbours, ``adamic-adar``, ``resource`` allocation, or ``preferential`` attachment.
+        adjacency: CSR [n, n], symmetric, ones.
+        pairs: int64 [m, 2].
+
+    Returns:
+        float64 [m].
 
     Reference: Liben-Nowell & Kleinberg 2007, section 3; Zhou, Lü & Zhang 2009 (resource allocation).
     """
@@ -270,8 +386,15 @@ def _network(model: str, width: int) -> torch.nn.Module:
 
 
 def fit_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
-    """float32 [n, 64], rows of a "gcn" or "sage" encoder whose inner products score pairs; trained on the graph's own edges.
-    Without features a node's row is random.
+    """Rows whose inner products score pairs, of an encoder that is trained on the graph's own edges. Nothing of it is private.
+
+    Args:
+        graph: Its edges and features. Without features a node's row is random.
+        seed: Of the initial parameters and of the negatives.
+        model: ``gcn`` or ``sage``.
+
+    Returns:
+        float32 [n, 64].
     """
     rng = np.random.default_rng(seed)
     pairs = edges_of(graph.adjacency)

@@ -26,19 +26,26 @@ CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 
 def share_in(folder: str | None) -> None:
-    """Keep in this folder and look there, from now on; on a machine that has no such folder, and for None, nowhere."""
+    """Keep what is made in this folder and look there, from now on.
+
+    Args:
+        folder: On a machine that has no such folder, and for None, nothing is shared.
+    """
     global _folder
     _folder = Path(folder) if folder is not None and os.path.isdir(folder) else None
 
 
 def shared_in() -> str | None:
-    """The folder, for ``share_in`` in another process."""
+    """The folder, for ``share_in`` in another process; None where nothing is shared."""
     return None if _folder is None else str(_folder)
 
 
 @contextlib.contextmanager
 def sharing() -> Iterator[None]:
-    """A folder for the processes of one run; none where none can be made."""
+    """Inside the ``with`` the processes of one run share a new folder; nothing is shared where none can be made.
+
+    At its beginning it removes folders that killed runs left behind, and its own at the end.
+    """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             _remove_left_over()
@@ -72,7 +79,14 @@ def _locked(stack: contextlib.ExitStack, file: Path, wait: bool = True) -> bool:
 
 
 def digest(*parts: object) -> str:
-    """Names what is computed: equal for equal arrays (sparse ones too) and for others that are written alike."""
+    """A name for what is computed from these parts.
+
+    Args:
+        parts: Arrays and sparse CSR arrays, which are named by their entries; of all others what ``repr`` writes.
+
+    Returns:
+        SHA-256 as 64 hexadecimal digits: equal for equal arrays, and for others that are written alike.
+    """
     found = hashlib.sha256()
     for part in parts:
         arrays = (part.indptr, part.indices, part.data) if isinstance(part, sp.csr_array) else (part,)
@@ -86,11 +100,14 @@ def digest(*parts: object) -> str:
 
 
 def made_once(key: str, make: Callable[[], Made]) -> Made:
-    """``make()``, or what another process made under this key; while one makes it, others wait.
+    """What ``make`` gives, or what another process has made under this key. While one process makes it, others wait.
 
     Args:
-        key: names what is made, from public data (``digest``).
-        make: of arrays alone, in tuples or records that can be pickled.
+        key: Names what is made, from public data (``digest``).
+        make: Gives arrays alone, in tuples or records that can be pickled. What takes more than 64 MB is not kept.
+
+    Returns:
+        What was made; equal in all processes where ``make`` is deterministic.
     """
     if _folder is None:
         return make()

@@ -33,20 +33,28 @@ from fedgraph.learning.layers.matrices import Rows, device, unit_rows
 from fedgraph.learning.layers.models import Layout, logits
 from fedgraph.types import Graph
 
-MOST_STEPS, EVERY, RATE, DECAY = 60, 5, 0.1, 1e-4
+MOST_STEPS = 60  # of Adam, for a head and for fine-tuning
+EVERY = 5  # steps after which the held-out labels judge
+RATE, DECAY = 0.1, 1e-4  # of a head: step size, and weight of its L2 penalty
 _HELD_OUT = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """x: CSR [n, d], rows of unit norm or zero. shared: float64 [n, c], log-probabilities. around: float64 [n, c]."""
+    """What a head reads of a graph's nodes.
+
+    Attributes:
+        x: CSR [n, d], rows of unit norm or zero.
+        shared: float64 [n, c], log-probabilities of the shared model.
+        around: float64 [n, c], the mean of its probabilities over a node's neighbours.
+    """
 
     x: sp.csr_array
     shared: np.ndarray
     around: np.ndarray
 
     def at(self, rows: np.ndarray) -> Inputs:
-        """The given rows."""
+        """The given rows, by number."""
         return Inputs(self.x[rows], self.shared[rows], self.around[rows])
 
 
@@ -61,26 +69,44 @@ def stack_inputs(parts: Sequence[Inputs]) -> Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """own: float64 [d, c]. around: float64 [c, c]. steps: how many were taken."""
+    """A client's own correction of the shared scores.
+
+    Attributes:
+        own: float64 [d, c], W.
+        around: float64 [c, c], V.
+        steps: How many steps were taken.
+    """
 
     own: np.ndarray
     around: np.ndarray
     steps: int
 
     def scores(self, given: Inputs) -> np.ndarray:
-        """float64 [n, c], logits."""
+        """float64 [n, c], logits of the nodes of ``given``."""
         return np.asarray(given.shared + given.x @ self.own + given.around @ self.around)
 
 
 def inputs(graph: Graph, chances: np.ndarray) -> Inputs:
-    """chances: float [n, c], the shared model's probabilities for the nodes of ``graph``."""
+    """What a head reads of the nodes of a graph.
+
+    Args:
+        graph: Its features and edges.
+        chances: float [n, c], the shared model's probabilities for its nodes.
+    """
     degrees = np.maximum(graph.degrees, 1)[:, None]
     around = np.asarray(graph.adjacency @ chances) / degrees
     return Inputs(unit_rows(graph.features), np.log(np.maximum(chances, 1e-9)), around)
 
 
 def fitted_head(given: Inputs, labels: np.ndarray, rng: np.random.Generator) -> Head:
-    """The client's head. labels: int64 [n], −1 where unknown."""
+    """The client's head, after the number of steps that a held-out fifth chooses; without a step where there are too few
+    labels.
+
+    Args:
+        given: Of the client's nodes.
+        labels: int64 [n], −1 where unknown.
+        rng: Chooses what is held out.
+    """
     known = rng.permutation(np.flatnonzero(labels >= 0))
     held = int(_HELD_OUT * known.size)
     if held < 1 or known.size - held < 1:
@@ -133,7 +159,18 @@ RATES = (0.1, 0.02)  # of a linear model, and of a network with hidden units
 
 
 def tuned(layout: Layout, shared: np.ndarray, x: Rows, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The client's own weights, float32 [p]. shared: float32 [p]. labels: int64 [n], −1 where unknown."""
+    """The client's own weights, fine-tuned from the shared ones.
+
+    Args:
+        layout: Of the shared model.
+        shared: float32 [p], its weights.
+        x: The client's rows [n, d].
+        labels: int64 [n], −1 where unknown.
+        rng: Chooses what is held out.
+
+    Returns:
+        float32 [p]; the shared weights where too few labels are known, or where no step helps.
+    """
 
     def descended(fitted: np.ndarray, steps: int) -> list[np.ndarray]:
         return _descended(layout, shared, x, fitted, steps)
@@ -150,7 +187,15 @@ def held_out_choice(
 ) -> np.ndarray:
     """The weights after the number of steps at which the held-out fifth is best; then all labelled nodes train.
 
-    descended: (labels that train, steps) → weights after 0, ``EVERY``, 2·``EVERY`` … steps. scores: weights → float [n, c].
+    Args:
+        descended: (labels that train, steps) → weights after 0, ``EVERY``, 2·``EVERY`` … steps.
+        scores: weights → float [n, c].
+        shared: The weights to begin with.
+        labels: int64 [n], −1 where unknown.
+        rng: Chooses what is held out.
+
+    Returns:
+        Weights; ``shared`` itself where too few labels are known, or where no step helps.
     """
     known = rng.permutation(np.flatnonzero(labels >= 0))
     held = known[: int(_HELD_OUT * known.size)]
@@ -165,7 +210,8 @@ def held_out_choice(
 
 def _descended(layout: Layout, shared: np.ndarray, x: Rows, labels: np.ndarray, steps: int) -> list[np.ndarray]:
     rate = RATES[len(layout.shapes) > 1]
-    target, count = torch.tensor(labels, device=device()), max(int((labels >= 0).sum()), 1)
+    target = torch.tensor(labels, device=device())
+    count = max(int((labels >= 0).sum()), 1)
 
     def slope(weights: np.ndarray) -> np.ndarray:
         fit = clipped_gradient_sum(layout, weights.astype(np.float32), x, target, None)

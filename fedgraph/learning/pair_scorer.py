@@ -27,27 +27,48 @@ _CANCELLED = 1e-4  # of its two parts: a squared norm that is less is taken as t
 
 
 def start(blocks: int, width: int) -> np.ndarray:
-    """float32 [RANK·blocks·width + 1], W and b: the mean of the first directions of all ``blocks`` of ``width`` columns."""
+    """W and b before the first step: W is the mean of the first directions of all blocks, b is 0.
+
+    Args:
+        blocks: How many blocks of columns a row has.
+        width: Columns of each block.
+
+    Returns:
+        float32 [RANK·blocks·width + 1].
+    """
     one = np.eye(RANK, width, dtype=np.float32)
     return np.append(np.tile(one, blocks).ravel() / math.sqrt(blocks), np.float32(0.0))
 
 
 def scores(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """float64 [m], s of each pair. vector: [p], W and b. rows: [n, w]."""
+    """The score s of each pair.
+
+    Args:
+        vector: [p], W and b.
+        rows: [n, w].
+        pairs: int64 [m, 2].
+
+    Returns:
+        float64 [m].
+    """
     found = rows.astype(np.float64) @ _weights(vector, rows).T
     return np.asarray(SHARPNESS * np.einsum("ij,ij->i", found[pairs[:, 0]], found[pairs[:, 1]]) - float(vector[-1]))
 
 
 def clipped_gradient_sum(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray, wanted: float) -> np.ndarray:
-    """float64 [1 + p]: Σ over ``pairs`` of (COUNTED, gradient of the pair clipped to √(1 − COUNTED²)).
+    """Σ over ``pairs`` of (COUNTED, gradient of the pair clipped to √(1 − COUNTED²)).
 
-    One pair more or less changes it by at most 1, whatever vector and rows are, as long as they are finite.
+    **Guarantee.** One pair more or less changes it by at most 1 in L2 norm, whatever vector and rows are, as long as they are
+    finite.
 
     Args:
         vector: [p], W and b.
         rows: [n, w], read by everybody.
         pairs: int64 [m, 2].
         wanted: 1 for edges, 0 for random pairs.
+
+    Returns:
+        float64 [1 + p].
     """
     weights, many = _weights(vector, rows), rows.astype(np.float64)
     one, two = many[pairs[:, 0]], many[pairs[:, 1]]
@@ -70,7 +91,12 @@ def _weights(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """descended: parameters and their average. counted: float, the noisy numbers of pairs of all steps so far, added up."""
+    """Where the learner is.
+
+    Attributes:
+        descended: Parameters and their average.
+        counted: The noisy numbers of pairs of all steps so far, added up.
+    """
 
     descended: Descended
     counted: float
@@ -78,9 +104,12 @@ class Learnt:
 
 @dataclass(frozen=True)
 class Learner:
-    """Follows noisy sums; all of it is post-processing of them, of public rows and of public coins.
+    """Follows noisy sums. All of it is post-processing of them, of public rows and of public coins.
 
-    steps: how many there will be. std: of the noise in each entry of a sum. key: of the random pairs.
+    Attributes:
+        steps: How many there will be.
+        std: Of the noise in each entry of a sum.
+        key: Of the random pairs.
     """
 
     steps: int
@@ -88,14 +117,23 @@ class Learner:
     key: int
 
     def start(self, vector: np.ndarray) -> Learnt:
-        """Before the first step."""
+        """Before the first step; ``vector`` as ``start`` gives it."""
         return Learnt(self._descent(0.0).start(vector), 0.0)
 
     def step(self, before: Learnt, rows: np.ndarray, total: np.ndarray, number: int) -> Learnt:
-        """After the sum ``total`` [1 + p] of step ``number`` (0, 1, …), beside the exact mean gradient of fresh random pairs.
+        """One step along a noisy sum and the exact mean gradient of fresh random pairs.
 
         Noise alone leads W by about rate · √(steps · p) · std / (1 − momentum) / (pairs of a step); the rate keeps that at
         ``WALK``.
+
+        Args:
+            before: Where the learner is.
+            rows: [n, w], read by everybody.
+            total: [1 + p], the noisy sum of this step.
+            number: Of the step: 0, 1, ….
+
+        Returns:
+            Where it is afterwards.
         """
         counted = before.counted + float(total[0]) / COUNTED
         drawn = max(1.0, counted / (number + 1))

@@ -28,12 +28,30 @@ _ODD = 0x9E3779B97F4A7C15
 
 
 def priorities(one: np.ndarray, two: np.ndarray, coin: int) -> np.ndarray:
-    """uint64 [m], uniform-looking, symmetric in the two ids (splitmix64, Steele et al. 2014, applied twice)."""
+    """A public coin for each pair of ids: uniform-looking, and the same in either order.
+
+    Args:
+        one: Integer [m], public ids.
+        two: Integer [m], public ids.
+        coin: A public number that names these coins.
+
+    Returns:
+        uint64 [m], splitmix64 (Steele et al. 2014) applied twice.
+    """
     return hashed_keys(one, two, coin * _ODD % 2**64)
 
 
 def hashed_keys(one: np.ndarray, two: np.ndarray, key: int) -> np.ndarray:
-    """uint64 [m]: a hash of a key in 0 … 2⁶⁴ − 1 and of two ids in either order."""
+    """A hash of a key and of two ids in either order.
+
+    Args:
+        one: Integer [m].
+        two: Integer [m].
+        key: 0 … 2⁶⁴ − 1.
+
+    Returns:
+        uint64 [m].
+    """
     low, high = np.minimum(one, two).astype(np.uint64), np.maximum(one, two).astype(np.uint64)
     return _mix(_mix(low + np.uint64(key)) ^ (high * np.uint64(_ODD)))
 
@@ -45,9 +63,16 @@ def _mix(value: np.ndarray) -> np.ndarray:
 
 
 def bounded(adjacency: sp.csr_array, degree: int, ids: np.ndarray, coin: int = 0) -> sp.csr_array:
-    """The graph with at most ``degree`` neighbours per node, symmetric, CSR [n, n] of float32 ones.
+    """The graph with at most ``degree`` neighbours per node.
 
-    adjacency: symmetric CSR without self-loops. ids: int64 [n], public node ids (they name the coins).
+    Args:
+        adjacency: CSR [n, n], symmetric, without self-loops.
+        degree: The most neighbours that a node keeps.
+        ids: int64 [n], public node ids, which name the coins.
+        coin: A public number that names these coins.
+
+    Returns:
+        Symmetric CSR [n, n] of float32 ones.
     """
     n = adjacency.shape[0]
     degrees = np.diff(adjacency.indptr)
@@ -68,9 +93,17 @@ def _ones(adjacency: sp.csr_array) -> sp.csr_array:
 
 
 def weighted(adjacency: sp.csr_array, factors: np.ndarray) -> sp.csr_array:
-    """W as CSR [n, n] of float64, the pattern of ``adjacency`` (simple, symmetric, sorted or not).
+    """The weights W of all edges, which fall with the larger degree of their two ends.
 
-    factors: float64 [n], h(0) … h(n − 1). ``DataError`` where a node has more neighbours than ``factors`` knows.
+    Args:
+        adjacency: CSR [n, n], simple and symmetric, sorted or not.
+        factors: float64 [n], h(0) … h(n − 1).
+
+    Returns:
+        CSR [n, n] of float64 with the pattern of ``adjacency``.
+
+    Raises:
+        DataError: A node has more neighbours than ``factors`` knows.
     """
     degrees = np.diff(adjacency.indptr)
     if degrees.max(initial=0) >= factors.size:
@@ -81,10 +114,18 @@ def weighted(adjacency: sp.csr_array, factors: np.ndarray) -> sp.csr_array:
 
 
 def require_limit(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
-    """``DataError`` where a node has more neighbours than the platform says that it allows.
+    """Refuse a graph in which a node has more neighbours than the platform says that it allows.
 
-    ids: int64 [n], public names. Such input breaks the platform's own schema: it is refused, never cut in silence, and a
-    refusal is outside of the guarantee, whose neighbours are pairs of graphs that both keep the limit.
+    Such input breaks the platform's own schema: it is refused, never cut in silence. A refusal is outside of the guarantee,
+    whose neighbours are pairs of graphs that both keep the limit.
+
+    Args:
+        adjacency: CSR [n, n].
+        limit: The most neighbours.
+        ids: int64 [n], public names of the nodes.
+
+    Raises:
+        DataError: A node has more.
     """
     degrees = np.diff(adjacency.indptr)
     beyond = np.flatnonzero(degrees > limit)
@@ -96,7 +137,15 @@ def require_limit(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
 
 
 def largest(values: np.ndarray, k: int) -> np.ndarray:
-    """Indices of the k largest entries of each row, largest first, ties to the smaller index: int64 [rows, k]."""
+    """The places of the k largest entries of each row, largest first; equal ones go by their place.
+
+    Args:
+        values: float [rows, columns].
+        k: 1 … columns.
+
+    Returns:
+        int64 [rows, k].
+    """
     count = values.shape[1]
     if k == count or values.shape[0] == 0:
         return np.argsort(-values, axis=1, kind="stable")[:, :k].astype(np.int64)
@@ -109,11 +158,18 @@ def largest(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def limit_mentions(sources: np.ndarray, chosen: np.ndarray, most: int, priority: np.ndarray) -> np.ndarray:
-    """``chosen`` with −1 where more than ``most`` *other* rows name a node; a row may always name its own node.
+    """Choices in which a node is named by few rows.
 
-    sources: int [S], the node of each row. chosen: int [S, K], best first. priority: public coins [S]; first
-    choices go before second ones, and among equals the smaller coin wins. A function of Π and coins alone,
-    so which entries survive tells nothing that Π does not.
+    It is a function of Π and coins alone, so which entries survive tells nothing that Π does not.
+
+    Args:
+        sources: int [S], the node of each row.
+        chosen: int [S, K], best first.
+        most: How many *other* rows may name a node. A row may always name its own node.
+        priority: Public coins [S]. First choices go before second ones, and among equals the smaller coin wins.
+
+    Returns:
+        ``chosen`` with −1 where a node was named too often.
     """
     kept = chosen.copy()
     rows, ranks = np.nonzero((chosen >= 0) & (chosen != sources[:, None]))
@@ -135,11 +191,25 @@ def aggregation(
     tau: float,
     columns: Literal["clip", "normalise", "none"],
 ) -> sp.csr_array:
-    """Π, CSR [num_nodes, num_nodes]: chosen rows at ``sources``, one-hot rows at ``tail`` (int), nothing elsewhere.
+    """The matrix Π of chosen rows.
 
-    Off-diagonal columns of the chosen rows are scaled to L1 norm at most tau (``clip``, DPAR Algorithm 2,
-    line 3) or all chosen columns to exactly tau (``normalise``, as the released code does). A source whose
-    choices were all cut, or weigh nothing, falls back on its own node.
+    A source whose choices were all cut, or weigh nothing, falls back on its own node.
+
+    Args:
+        num_nodes: n.
+        sources: int [S], the nodes that chose.
+        chosen: int [S, K], the nodes that they chose; −1 for an entry that was cut.
+        weights: float [S, K].
+        tail: int [t], nodes with a one-hot row.
+        tau: The limit of a column's L1 norm.
+        columns: What is done with columns of the chosen rows:
+
+            * ``clip``: their entries off the diagonal are scaled to L1 norm at most tau (DPAR, Algorithm 2, line 3);
+            * ``normalise``: all of a column is scaled to exactly tau, as the released code does;
+            * ``none``: nothing.
+
+    Returns:
+        CSR [n, n]; rows of neither a source nor the tail are empty.
     """
     rows, ranks = np.nonzero(chosen >= 0)
     entries = (weights[rows, ranks], (sources[rows], chosen[rows, ranks]))

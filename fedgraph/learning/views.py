@@ -41,7 +41,11 @@ DOUBLED = 1 << 26  # numbers up to which dense rows are kept in double precision
 
 
 class ProjectedRows(FeatureMatrix):
-    """Dense rows [n, k] with the products of ``Rows``; many of them go to double precision by parts."""
+    """Dense rows [n, k] with the products of ``Rows``; many of them go to double precision by parts.
+
+    Args:
+        rows: float [n, k].
+    """
 
     def __init__(self, rows: np.ndarray) -> None:
         self.forward = torch.as_tensor(rows, dtype=torch.float32, device=device())
@@ -58,12 +62,20 @@ class ProjectedRows(FeatureMatrix):
 
 
 def counts_words(public: Graph) -> bool:
-    """Whether the public features are whole numbers (presence or counts of words), not yet weighted (tf-idf, embeddings)."""
+    """Whether public features are whole numbers (presence or counts of words), and not yet weighted (tf-idf, embeddings)."""
     return bool((public.features.data == np.round(public.features.data)).all())
 
 
 def rarity_weights(public: Graph, power: float) -> np.ndarray:
-    """log((m + 2) / (df + 1))^power of each feature, float32 [d]; df counts the m public rows that have it. Never zero."""
+    """A weight for each feature, log((m + 2) / (df + 1))^power, where df counts those of the m public rows that have it.
+
+    Args:
+        public: A graph whose features are public.
+        power: 0 gives ones.
+
+    Returns:
+        float32 [d], never zero where ``power`` is finite.
+    """
     rows = public.features
     frequency = np.bincount(rows.indices[rows.data != 0], minlength=rows.shape[1])
     return np.asarray(np.log((rows.shape[0] + 2) / (frequency + 1)) ** power, dtype=np.float32)
@@ -71,11 +83,18 @@ def rarity_weights(public: Graph, power: float) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def public_basis(public: Graph, num_directions: int, alpha: float = 0.25, steps: int = 2, rarity: float = 0.0) -> np.ndarray:
-    """Basis [d, k], strongest direction first, k = min(num_directions, rank of the public rows).
+    """Directions of the public features, strongest first. It is deterministic (fixed start block).
 
-    public: a graph whose features and edges are public. Without ``rarity`` the columns are orthonormal; with it
-    they are orthonormal directions of the weighted features, times the weights (``rarity_weights``), so that
-    ``project`` takes unweighted rows either way. Deterministic (fixed start block).
+    Args:
+        public: A graph whose features and edges are public.
+        num_directions: How many at most.
+        alpha: Share of a node's own row in every step of the smoothing.
+        steps: Steps of the smoothing over the public graph.
+        rarity: The power of ``rarity_weights``. Where it is 0 the columns are orthonormal. Else they are orthonormal directions
+            of the weighted features, times the weights, so that ``project`` takes unweighted rows either way.
+
+    Returns:
+        float32 [d, k] with k = min(num_directions, rank of the public rows), at least 1.
     """
     weights = rarity_weights(public, rarity)
     rows = unit_rows(sp.csr_array(public.features @ sp.diags_array(weights)))
@@ -93,7 +112,14 @@ def public_basis(public: Graph, num_directions: int, alpha: float = 0.25, steps:
 
 
 def smoothed(over: sp.csr_array, block: np.ndarray, alpha: float, steps: int) -> np.ndarray:
-    """B ← (1 − α) W B + α block, ``steps`` times from B = block; W = over [n, n], block float32 [n, k]."""
+    """B ← (1 − α) W B + α block, ``steps`` times from B = block.
+
+    Args:
+        over: W, CSR [n, n].
+        block: float32 [n, k].
+        alpha: α.
+        steps: How many.
+    """
     out = block
     for _ in range(steps):
         out = np.float32(1 - alpha) * (over @ out) + np.float32(alpha) * block
@@ -111,7 +137,18 @@ def _unit_or_zero(rows: np.ndarray, least: float) -> np.ndarray:
 
 
 def coordinates(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
-    """Unit rows of ``features`` · basis, float32 [n, k]. Every row is on its own; one outside the basis becomes zero."""
+    """Unit rows of ``features`` · basis. Every row is on its own; one outside the basis becomes zero.
+
+    Args:
+        features: CSR [n, d].
+        basis: float32 [d, k].
+
+    Returns:
+        float32 [n, k], rows of length one or zero.
+
+    Raises:
+        MemoryError: The rows need more memory than this machine has free.
+    """
     num_rows = features.shape[0]
     num_directions = basis.shape[1]
     needed = 3 * 4 * num_rows * num_directions
@@ -126,16 +163,24 @@ def coordinates(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
 
 
 def project(features: sp.csr_array, basis: np.ndarray) -> sp.csr_array:
-    """``coordinates`` as a sparse array, [n, k]."""
+    """``coordinates`` as a sparse array, CSR [n, k]."""
     return sp.csr_array(coordinates(features, basis))
 
 
 def public_curvature(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:
-    """(S + damping·I)⁻¹ with S the second moment of public rows [n, k] and their bias, [k + 1, k + 1]; bias last.
+    """(S + damping·I)⁻¹ with S the second moment of public rows and their bias.
 
     The Hessian of a multinomial logistic regression depends on features and not on labels, and is at most ½ S
     (Böhning 1992). Public rows estimate S, so a step preconditioned by this matrix is a damped Newton step whose
     only private part is the gradient.
+
+    Args:
+        rows: float [n, k], public.
+        bias_scale: The constant that stands for the bias in every row.
+        damping: Above 0.
+
+    Returns:
+        float32 [k + 1, k + 1]; the bias comes last.
     """
     second = np.zeros((rows.shape[1] + 1, rows.shape[1] + 1))
     for first in range(0, len(rows), ROWS):
@@ -154,14 +199,27 @@ _COMPARED_ROWS = 2048  # rows whose similarities are held at a time
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """basis: float32 [d, k] (``public_basis``). landmarks: float32 [m, k], unit or zero rows. mixing: float32 [m, p]."""
+    """A map of features to directions of pairs of words, made from public rows.
+
+    Attributes:
+        basis: float32 [d, k] (``public_basis``).
+        landmarks: float32 [m, k], public rows that are compared with, of length one or zero.
+        mixing: float32 [m, p], from similarities to directions.
+    """
 
     basis: np.ndarray
     landmarks: np.ndarray
     mixing: np.ndarray
 
     def rows(self, features: sp.csr_array) -> np.ndarray:
-        """Unit rows in the p directions, float32 [n, p]; a row that no public direction sees is zero."""
+        """Unit rows in the p directions; a row that no public direction sees is zero.
+
+        Args:
+            features: CSR [n, d].
+
+        Returns:
+            float32 [n, p].
+        """
         inner = coordinates(features, self.basis)
         found = np.empty((len(inner), self.mixing.shape[1]), dtype=np.float32)
         for first in range(0, len(inner), _COMPARED_ROWS):
@@ -172,7 +230,15 @@ class Pairs:
 
 
 def similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """k(x, z), float32 [n, m], of unit rows [n, k] and [m, k]; 0 where either row is zero."""
+    """The kernel k(x, z) of all pairs of rows; 0 where either row is zero.
+
+    Args:
+        left: float32 [n, k], rows of length one or zero.
+        right: float32 [m, k], rows of length one or zero.
+
+    Returns:
+        float32 [n, m].
+    """
     found = left @ right.T
     found += np.float32(OFFSET)
     found *= np.float32(1 / (1 + OFFSET))
@@ -184,11 +250,16 @@ def similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def public_pairs(public: Graph, num_directions: int, alpha: float = 0.25, steps: int = 4, rarity: float = 0.0) -> Pairs:
-    """The min(num_directions, rank) strongest directions of S K Sᵀ, K the kernel of the public rows, S the smoothing.
+    """The strongest directions of S K Sᵀ, K the kernel of the public rows and S the smoothing.
 
-    public: a graph whose features and edges are public; of more than ``LANDMARKS`` nodes a fixed sample is compared with.
-    alpha, steps, rarity: as in ``public_basis``. Deterministic (fixed start block and sample). Randomised subspace
-    iteration (Halko, Martinsson & Tropp 2011).
+    It is deterministic (fixed start block and sample), by randomised subspace iteration (Halko, Martinsson & Tropp 2011).
+
+    Args:
+        public: A graph whose features and edges are public; of more than ``LANDMARKS`` nodes a fixed sample is compared with.
+        num_directions: How many at most; fewer where the rank is lower.
+        alpha: As in ``public_basis``.
+        steps: As in ``public_basis``.
+        rarity: As in ``public_basis``.
     """
     basis = public_basis(public, _WORD_DIRECTIONS, alpha=alpha, steps=steps, rarity=rarity)
     key = digest("pairs", public.features, public.adjacency, num_directions, alpha, steps, rarity)

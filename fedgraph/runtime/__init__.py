@@ -16,7 +16,17 @@ _ENGINES = ("ray", "serial")
 
 
 def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Runtime:
-    """A running runtime: ``serial``, or ``ray`` with ``workers`` actors. This thread computes with one thread."""
+    """A running runtime. From here on this thread computes with one thread.
+
+    Args:
+        engine: ``serial`` or ``ray``.
+        workers: Places for actors of Ray; None: one for each CPU of the cluster.
+        gpus_per_worker: Of each place; None divides what there is.
+        silence: Seconds without a sign of life after which an actor counts as dead.
+
+    Raises:
+        RuntimeFailure: The engine is unknown, Ray cannot be imported, or it cannot start as asked.
+    """
     use_one_thread()
     keep_freed()
     if engine == "serial":
@@ -38,9 +48,9 @@ def start(engine: str, workers: int | None = None, gpus_per_worker: float | None
 class Beginning:
     """An engine that starts beside its caller.
 
-    Args:
-        ready: waits for it, or raises what kept it from starting.
-        is_up: whether nobody would have to wait.
+    Attributes:
+        ready: Waits for it, or raises what kept it from starting.
+        is_up: Whether nobody would have to wait.
     """
 
     ready: Callable[[], Runtime]
@@ -51,7 +61,14 @@ class Beginning:
 def beside(
     engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0
 ) -> Iterator[Beginning]:
-    """``start`` beside its caller, with a first curator; the engine closes at the end."""
+    """``start`` beside its caller, with a first curator; the engine closes at the end of the ``with``.
+
+    Args:
+        engine: As in ``start``, and so are the others.
+        workers: Places.
+        gpus_per_worker: Of each place.
+        silence: In seconds.
+    """
 
     def begun() -> Runtime:
         found = start(engine, workers, gpus_per_worker, silence)
@@ -67,10 +84,14 @@ def beside(
 def started_beside(begin: Callable[[], Runtime], alone: bool) -> Iterator[Beginning]:
     """An engine that starts while its caller reads data: the processes of Ray take seconds to come up, on other cores.
 
-    Only an engine on this machine starts in a thread, ``alone``. One that joins a cluster (``RAY_ADDRESS``) starts when it is
-    asked for: what Ray prints meanwhile about a cluster that does not answer has to be held back, and that holds for the whole
-    process. The thread lives as long as the engine: for Linux the parent of Ray's processes is the *thread* that began them,
-    and they end with it.
+    Only an engine on this machine starts in a thread. One that joins a cluster (``RAY_ADDRESS``) starts when it is asked for:
+    what Ray prints meanwhile about a cluster that does not answer has to be held back, and that holds for the whole process.
+    The thread lives as long as the engine: for Linux the parent of Ray's processes is the *thread* that began them, and they
+    end with it.
+
+    Args:
+        begin: Starts the engine.
+        alone: Whether it starts in a thread.
     """
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     with ThreadPoolExecutor(1, "start of Ray") as thread, ExitStack() as stack:

@@ -33,11 +33,22 @@ class Clients(ABC):
 
     @abstractmethod
     def share(self, key: str, value: object) -> Any:
-        """A handle to ``value`` for ``ask``: each client actor receives it once, until the training ends."""
+        """A handle to a value for ``ask``: each client actor receives it once, until the training ends.
+
+        Args:
+            key: Names the value within this training.
+            value: It can be pickled.
+        """
 
     @abstractmethod
     def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
-        """What each client actor answers, in order: ``function(items, *args)``, items being its block of 0 … n−1."""
+        """What each client actor answers, in order.
+
+        Args:
+            function: Called as ``function(items, *args)``; items is the actor's block of 0 … n−1.
+            num_items: n.
+            args: Its other arguments; handles stand for what was shared or dealt.
+        """
 
     @abstractmethod
     def seal(self, value: Value) -> Value:
@@ -57,17 +68,35 @@ class Clients(ABC):
 
 
 class Parties(ABC):
-    """What a cell may use: clients and a server, wherever they are."""
+    """What a cell may use: clients and a server, wherever they are.
+
+    Attributes:
+        num_workers: How many places there are.
+    """
 
     num_workers: int
 
     @abstractmethod
     def share(self, key: Hashable, value: object) -> Any:
-        """A handle to ``value``; a key that already means another object is a ``RuntimeFailure``."""
+        """A handle to a value that others need.
+
+        Args:
+            key: Names the value.
+            value: It can be pickled.
+
+        Raises:
+            RuntimeFailure: The key already means another object.
+        """
 
     @abstractmethod
     def deal(self, handle: Any, piece: Function, num_items: int) -> Any:
-        """A handle by which each client actor holds its own part alone: ``piece(value, items)``, and no other's."""
+        """A handle by which each client actor holds its own part alone, and no other's.
+
+        Args:
+            handle: To a shared value.
+            piece: Called as ``piece(value, items)``; gives the part of the actor with this block of items.
+            num_items: How many there are.
+        """
 
     @abstractmethod
     def forget(self, handle: Any) -> None:
@@ -78,12 +107,13 @@ class Parties(ABC):
         """One training, led by the server.
 
         Args:
-            function: is called there with its ``Clients`` and args.
-            args: its other arguments; handles stand for what was shared or dealt.
-            path: names the training; its first part is the task under which its rounds are counted.
-            on_round: told (done, total) where the engine computes in this process.
+            function: Is called there with its ``Clients`` and args.
+            args: Its other arguments; handles stand for what was shared or dealt.
+            path: Names the training; its first part is the task under which its rounds are counted.
+            on_round: Told (done, total) where the engine computes in this process.
 
-        Returns: what the function returns.
+        Returns:
+            What the function returns.
         """
 
     @abstractmethod
@@ -92,7 +122,13 @@ class Parties(ABC):
 
     @abstractmethod
     def map(self, function: Function, tasks: Sequence[object], *args: object) -> Iterator[Any]:
-        """``function(task, *args)`` for every task, in order, in the server's own processes."""
+        """``function(task, *args)`` for every task, in order, in the server's own processes.
+
+        Args:
+            function: What is computed.
+            tasks: One call each.
+            args: The same for all; handles stand for what was shared.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -106,15 +142,23 @@ class Parties(ABC):
 
 
 class Runtime(Parties):
-    """What the driver uses: an engine; ``serial`` is the truth, ``ray`` its equal."""
+    """What the driver uses: an engine; ``serial`` is the truth, ``ray`` its equal.
+
+    Attributes:
+        name: ``serial`` or ``ray``.
+    """
 
     name: str
 
     @abstractmethod
     def tell(self, function: Callable[..., object], *args: object) -> None:
-        """``function(*args)`` once in every process, before the next call there; also in a process that starts later.
+        """Call ``function(*args)`` once in every process, before the next call there; also in a process that starts later.
 
         The arguments travel inside the call, from memory to memory: never through the store, which may spill to disk.
+
+        Args:
+            function: What is called.
+            args: Its arguments, a secret key among them.
         """
 
     @abstractmethod
@@ -122,18 +166,29 @@ class Runtime(Parties):
         """(task, value) of every task, whichever is done first; ``Queues`` deals them to the curators.
 
         Args:
-            function: is called at a curator as ``function(engine, *task)``; ``engine()`` makes a runtime for this place.
-            dealing: the tasks, and who is told of them.
+            function: Is called at a curator as ``function(engine, *task)``; ``engine()`` makes a runtime for this place.
+            dealing: The tasks, and who is told of them.
 
-        Raises: the first error of a task.
+        Raises:
+            Exception: The first error of a task.
         """
 
     @abstractmethod
     def open(self, *kinds: Kind, most: int | None = None) -> None:
-        """So many actors of each kind (None: one in each place) begin to start, where they are not there yet."""
+        """Actors begin to start, where they are not there yet.
+
+        Args:
+            kinds: Of which kinds.
+            most: How many of each; None: one in each place.
+        """
 
     def spent(self, path: Path, epsilon: float) -> None:
-        """Told of each finished cell, for whoever watches the engine's own counters."""
+        """Told of each finished cell, for whoever watches the engine's own counters.
+
+        Args:
+            path: Names the cell.
+            epsilon: Its provable ε.
+        """
 
     def counted(self) -> dict[Path, Count]:
         """What each training cost, by its path, as far as this engine has led it."""
@@ -148,13 +203,13 @@ class Runtime(Parties):
 class Dealing:
     """Tasks for curators.
 
-    Args:
-        queues: tasks that a curator computes itself, one at a time. What belongs together stays at one curator where it can.
-        led: queues of tasks of which the curator mostly waits for clients and server: ``LANES`` at a time.
-        started: is told a task when it is handed out.
-        waiting: is called about once a second while nothing is done.
-        gone: gives the value of a task of which curator after curator died, from the reason; None: that is an error, too.
-        most: so many tasks at a time, at most. None: as many as curators have lanes.
+    Attributes:
+        queues: Tasks that a curator computes itself, one at a time. What belongs together stays at one curator where it can.
+        led: Queues of tasks of which the curator mostly waits for clients and server: ``LANES`` at a time.
+        started: Is told a task when it is handed out.
+        waiting: Is called about once a second while nothing is done.
+        gone: Gives the value of a task of which curator after curator died, from the reason; None: that is an error, too.
+        most: So many tasks at a time, at most. None: as many as curators have lanes.
     """
 
     queues: Sequence[Sequence[Task]]
@@ -166,12 +221,14 @@ class Dealing:
 
 
 class Queues:
-    """Deals tasks that come in queues: a free worker takes the next of its own queue, else a queue that nobody has begun,
-    else the later half of the longest one. So neighbours mostly meet the same worker, and nobody is idle while a task waits.
+    """Deals tasks that come in queues.
+
+    A free worker takes the next task of its own queue, else a queue that nobody has begun, else the later half of the longest
+    one. So neighbours mostly meet the same worker, and nobody is idle while a task waits.
 
     Args:
-        queues: of tasks.
-        place: of a worker. Workers of one place never have the same queue: what its tasks share would be made twice there.
+        queues: Of tasks.
+        place: Of a worker. Workers of one place never have the same queue: what its tasks share would be made twice there.
     """
 
     def __init__(self, queues: Sequence[Sequence[Task]], place: Callable[[int], int] = lambda worker: worker) -> None:
@@ -209,13 +266,27 @@ class Queues:
 
 
 def require_same(key: Hashable, known: object, value: object) -> None:
-    """``RuntimeFailure`` where ``key`` was shared for another object: workers would compute on the wrong one."""
+    """Refuse a key that was shared for another object: workers would compute on the wrong one.
+
+    Args:
+        key: What was shared.
+        known: The object that it means.
+        value: The object that is shared now.
+
+    Raises:
+        RuntimeFailure: They are two objects.
+    """
     if known is not value:
         raise RuntimeFailure(f"the key {key!r} was shared for another object already; give each object its own key")
 
 
 def blocks(num_items: int, num_workers: int) -> list[range]:
-    """0 … num_items−1 in at most ``num_workers`` contiguous ranges of nearly equal length."""
+    """Contiguous ranges of nearly equal length.
+
+    Args:
+        num_items: They cover 0 … num_items−1.
+        num_workers: How many ranges at most; at least one is given.
+    """
     count = max(1, min(num_workers, num_items))
     edges = [num_items * i // count for i in range(count + 1)]
     return [range(a, b) for a, b in itertools.pairwise(edges)]

@@ -14,18 +14,18 @@ Path: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Count:
-    """Of one training, or of many added up.
+    """What one training cost, or many added up.
 
-    Args:
-        trainings: how many.
-        rounds: that were merged.
-        messages: of clients to the server.
-        bytes_up: of arrays, from all clients.
-        bytes_down: of arrays, to all clients.
-        calls: of client actors by the server.
-        seconds: of wall time from the first call to the last; of trainings side by side each counts.
-        clients_busy: seconds that client actors computed, added up.
-        server_busy: seconds that the server computed.
+    Attributes:
+        trainings: How many.
+        rounds: That were merged.
+        messages: Of clients to the server.
+        bytes_up: Of arrays, from all clients.
+        bytes_down: Of arrays, to all clients.
+        calls: Of client actors by the server.
+        seconds: Of wall time from the first call to the last; of trainings side by side each counts.
+        clients_busy: Seconds that client actors computed, added up.
+        server_busy: Seconds that the server computed.
     """
 
     trainings: int = 0
@@ -69,7 +69,12 @@ class Tally:
             self._spans[task] = (running + by, now, before + (now - since if running else 0.0))
 
     def add(self, path: Path, count: Count) -> None:
-        """One more part of what ``path`` cost."""
+        """One more part of what a training cost.
+
+        Args:
+            path: Names the training.
+            count: What is added.
+        """
         with self._lock:
             self._counts[path] = self._counts.get(path, Count()) + count
 

@@ -68,7 +68,11 @@ def give_back() -> None:
 
 @contextlib.contextmanager
 def kept_by_children() -> Iterator[None]:
-    """For the processes that are started inside the ``with``; one heap for all threads, since further ones have small parts."""
+    """Processes that are started inside the ``with`` keep their freed memory, too.
+
+    They have one heap for all threads, since further ones have small parts. Nothing happens where a variable of glibc says
+    otherwise.
+    """
     own = {} if any(name in os.environ for name in _VARIABLES) else {name: str(value) for name, value in _VARIABLES.items()}
     os.environ.update(own)
     try:
@@ -80,7 +84,13 @@ def kept_by_children() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Versions:
-    """Of one process. source: a digest over all of fedgraph's ``.py`` files."""
+    """What one process computes with.
+
+    Attributes:
+        python: Its version.
+        packages: (name, version) of each package whose version may change numbers.
+        source: A digest over all of fedgraph's ``.py`` files.
+    """
 
     python: str
     packages: tuple[tuple[str, str], ...]
@@ -105,7 +115,15 @@ def _version(name: str) -> str:
 
 
 def require_equal_versions(here: Versions, others: Sequence[tuple[str, Versions]]) -> None:
-    """``RuntimeFailure`` that names the first machine whose versions differ, and every difference."""
+    """Refuse workers that would not compute what the driver does.
+
+    Args:
+        here: The driver's versions.
+        others: (machine, versions) of each worker.
+
+    Raises:
+        RuntimeFailure: Versions differ; it names the first such machine and every difference.
+    """
     for where, there in others:
         named = (("python", here.python), *here.packages, ("fedgraph's source", here.source))
         found = {"python": there.python, **dict(there.packages), "fedgraph's source": there.source}

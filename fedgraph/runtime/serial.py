@@ -19,6 +19,8 @@ from fedgraph.runtime.counts import Count, Path, Tally
 
 @dataclass(frozen=True, eq=False)
 class _Held:
+    """A shared or dealt value as this process keeps it."""
+
     key: Hashable
     value: Any
 
@@ -32,10 +34,20 @@ def frozen_copy(value: Value) -> Value:
 
 
 class SerialClients(Clients):
-    """All clients of one training, in the server's process. actors: among how many they would be dealt."""
+    """All clients of one training, in the server's process.
+
+    Args:
+        tally: Counts what the training costs.
+        path: Names the training.
+        on_round: Told (done, total) after each round.
+        actors: Among how many actors the clients would be dealt.
+    """
 
     def __init__(self, tally: Tally, path: Path, on_round: OnRound, actors: int = 1) -> None:
-        self._tally, self._path, self._on_round, self._actors = tally, path, on_round, actors
+        self._tally = tally
+        self._path = path
+        self._on_round = on_round
+        self._actors = actors
 
     def share(self, key: str, value: object) -> _Held:
         return _Held(key, frozen_copy(value))
@@ -57,7 +69,7 @@ class SerialClients(Clients):
 
 
 class SerialRuntime(Runtime):
-    """The whole federation as one process."""
+    """The whole federation as one process. Whatever crosses a boundary is pickled, and its arrays arrive read-only."""
 
     name = "serial"
     num_workers = 1
@@ -123,8 +135,8 @@ class SerialRuntime(Runtime):
         return about | {"federation": federation}
 
     def close(self) -> None:
-        self._shared.clear()
-        self._dealt.clear()
+        for kept in (self._shared, self._originals, self._dealt):
+            kept.clear()
 
 
 def _values(args: Sequence[object]) -> list[object]:

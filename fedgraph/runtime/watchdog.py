@@ -23,7 +23,11 @@ MARK = "FEDGRAPH_DRIVER"  # in the environment of whatever a driver begins, also
 
 
 def start() -> subprocess.Popen[bytes] | None:
-    """A watchdog for this process; None on a system without ``/proc``. End it with ``dismiss_watchdog``."""
+    """Start a watchdog for this process. End it with ``dismiss_watchdog``.
+
+    Returns:
+        None on a system without ``/proc``.
+    """
     if not os.path.isdir("/proc/self"):
         return None
     others = [f"{pid}:{when}" for pid, when in family(os.getpid())]
@@ -33,7 +37,12 @@ def start() -> subprocess.Popen[bytes] | None:
 
 
 def dismiss_watchdog(dog: subprocess.Popen[bytes], ended: bool = True) -> None:
-    """The watchdog ends: where the driver has ``ended`` its runtime itself it kills nothing."""
+    """The watchdog ends.
+
+    Args:
+        dog: Of ``start``.
+        ended: Whether the driver has ended its runtime itself; then the watchdog kills nothing.
+    """
     os.environ.pop(MARK, None)
     if dog.stdin is not None:
         with contextlib.suppress(OSError):  # it may be gone already
@@ -89,7 +98,15 @@ def _kill(those: set[tuple[int, int]]) -> None:
 
 
 def rays_own(driver: int, where: str) -> set[tuple[int, int]]:
-    """(process, when it began) of what Ray runs below ``driver``: what names Ray's folder ``where``, and what that started."""
+    """What Ray runs below a driver: what names Ray's folder, and what that started.
+
+    Args:
+        driver: Number of the driver's process.
+        where: Ray's folder.
+
+    Returns:
+        (process, when it began) of each.
+    """
     servers = []
     for pid, _ in family(driver):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
@@ -99,7 +116,11 @@ def rays_own(driver: int, where: str) -> set[tuple[int, int]]:
 
 
 def end_processes(those: set[tuple[int, int]]) -> None:
-    """Wait ``SECONDS_TO_END_ALONE`` for these processes to go, then kill the others."""
+    """Wait ``SECONDS_TO_END_ALONE`` for processes to go, then kill the others.
+
+    Args:
+        those: (process, when it began) of each; another process with the same number is not touched.
+    """
     until = time.monotonic() + SECONDS_TO_END_ALONE
     while _alive(those) and time.monotonic() < until:
         time.sleep(0.05)
@@ -107,7 +128,12 @@ def end_processes(those: set[tuple[int, int]]) -> None:
 
 
 def _watch_pipe(driver: int, others: set[tuple[int, int]]) -> None:
-    """Until the pipe ends: look. Then end what is left, unless the driver said goodbye, and but for ``others`` and theirs."""
+    """Look until the pipe ends; then end what is left, unless the driver said goodbye.
+
+    Args:
+        driver: Number of the driver's process.
+        others: (process, when it began) of what the driver had begun before; these and theirs are never touched.
+    """
     seen: set[tuple[int, int]] = set()
     ready = False
     while not ready:

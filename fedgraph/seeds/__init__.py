@@ -28,9 +28,16 @@ _held: dict[str, bytes] = {}  # keys that this process was given or drew, by the
 
 
 class Secret(int):
-    """A root whose public streams are those of seed 0 and whose private ones follow from ``key``, which nothing prints.
+    """A root seed that nobody can guess and nothing prints.
 
-    Two are equal where their keys are. It is written nowhere: a run that is resumed has another one.
+    Its public streams are those of seed 0; its private ones follow from ``key``. Two are equal where their keys are. It is
+    written nowhere, so a run that is resumed has another one.
+
+    Attributes:
+        key: 32 random bytes.
+
+    Raises:
+        ValueError: The key has another length.
     """
 
     key: bytes
@@ -45,7 +52,7 @@ class Secret(int):
 
     @property
     def name(self) -> str:
-        """Of the key, for who holds it: a digest of 256 random bits says nothing of them."""
+        """The name of the key for who holds it: a digest of 256 random bits, which says nothing of them."""
         return _name_of(self.key)
 
     def __eq__(self, other: object) -> bool:
@@ -67,7 +74,11 @@ class Secret(int):
 
 
 def hold(key: bytes) -> None:
-    """Let this process unpickle the ``Secret`` of ``key``, handed over as a plain argument, never in a shared value."""
+    """Let this process unpickle the ``Secret`` of a key.
+
+    Args:
+        key: 32 bytes, handed over as a plain argument and never in a shared value.
+    """
     _held[_name_of(key)] = key
 
 
@@ -82,17 +93,42 @@ def _of_name(name: str) -> Secret:
 
 
 def root(seed: int | str) -> int:
-    """What a scenario's ``seed`` stands for: the number, or 256 fresh random bits of the operating system for ``secret``."""
+    """What a scenario's ``seed`` stands for.
+
+    Args:
+        seed: A non-negative number, or ``secret``.
+
+    Returns:
+        The number itself, or for ``secret`` a ``Secret`` of 256 fresh random bits of the operating system.
+    """
     return Secret(os.urandom(KEY_BYTES)) if isinstance(seed, str) else seed
 
 
 def public(seed: int | str) -> int:
-    """The root of public streams: the number, or 0 for ``secret``."""
+    """The root of public streams (splits, partitions, starting points).
+
+    Args:
+        seed: A non-negative number, or ``secret``.
+
+    Returns:
+        The number itself, or 0 for ``secret``.
+    """
     return 0 if isinstance(seed, str) else seed
 
 
 def sequence(root: int, *path: str | int | float) -> np.random.SeedSequence:
-    """The ``SeedSequence`` named by ``path`` under ``root`` (a non-negative integer)."""
+    """The ``SeedSequence`` of a stream. Equal names under equal roots give equal sequences, on every machine.
+
+    Args:
+        root: A non-negative integer.
+        path: Names the stream; parts of another type are other names (``1`` and ``"1"``).
+
+    Returns:
+        A sequence over the root and the SHA-256 of the path.
+
+    Raises:
+        ValueError: The root is negative.
+    """
     if root < 0:
         raise ValueError(f"a root seed must be a non-negative integer, found {root}")
     key = np.frombuffer(hashlib.sha256(_name(path).encode()).digest(), dtype=np.uint32)
@@ -107,7 +143,15 @@ def _words(root: int) -> np.ndarray:
 
 
 def secret_generator(root: int, *path: str | int | float) -> np.random.Generator:
-    """The generator of a private stream: as ``generator`` for a number, a cryptographic one for a ``Secret``."""
+    """The generator of a private stream (noise, samples, batches).
+
+    Args:
+        root: A non-negative integer, or a ``Secret``.
+        path: Names the stream.
+
+    Returns:
+        As ``generator`` for a number. For a ``Secret`` a ``ChaCha20`` generator whose key is BLAKE2b of its key and the path.
+    """
     if not isinstance(root, Secret):
         return generator(root, *path)
     from fedgraph.seeds.chacha import ChaCha20
@@ -116,14 +160,25 @@ def secret_generator(root: int, *path: str | int | float) -> np.random.Generator
 
 
 def generator(root: int, *path: str | int | float) -> np.random.Generator:
-    """A numpy generator for the stream named by ``path``."""
+    """A numpy generator for the stream named by ``path``. Who knows the root can repeat it.
+
+    Args:
+        root: A non-negative integer.
+        path: Names the stream.
+    """
     return np.random.default_rng(sequence(root, *path))
 
 
 def integer(root: int, *path: str | int | float) -> int:
-    """A 63-bit integer seed for libraries that want one (torch, scikit-learn takes it modulo 2**32)."""
+    """A 63-bit integer seed for libraries that want one (torch; scikit-learn takes it modulo 2**32).
+
+    Args:
+        root: A non-negative integer.
+        path: Names the stream.
+    """
     return int(sequence(root, *path).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def _name(path: tuple[str | int | float, ...]) -> str:
+    """The parts of a path with their types, as one text without ambiguity between ``1`` and ``"1"``."""
     return "\x1f".join(f"{type(part).__name__}:{part}" for part in path)

@@ -24,7 +24,9 @@ def _block(state: np.ndarray) -> None:
     for _ in range(10):
         for column in range(8):
             a, shift = column % 4, column // 4
-            b, c, d = 4 + (a + shift) % 4, 8 + (a + 2 * shift) % 4, 12 + (a + 3 * shift) % 4
+            b = 4 + (a + shift) % 4
+            c = 8 + (a + 2 * shift) % 4
+            d = 12 + (a + 3 * shift) % 4
             for left_d, left_b in ((16, 12), (8, 7)):
                 x[a] = np.uint32(x[a] + x[b])
                 mixed = np.uint32(x[d] ^ x[a])
@@ -42,6 +44,7 @@ def _block(state: np.ndarray) -> None:
 
 @njit(types.uint32(types.uint32[::1]), cache=True)
 def _word(state: np.ndarray) -> int:
+    """The next word of the key stream; a new block is made where the last one is used up."""
     if state[32] >= 16:
         _block(state)
     state[32] += np.uint32(1)
@@ -53,18 +56,21 @@ def _next_uint32(pointer):  # type: ignore[no-untyped-def]
     return _word(carray(pointer, (STATE,)))
 
 
-@cfunc(types.uint64(_WORDS), cache=True)
-def _next_uint64(pointer):  # type: ignore[no-untyped-def]
-    state = carray(pointer, (STATE,))
+@njit(types.uint64(types.uint32[::1]), cache=True)
+def _two_words(state: np.ndarray) -> np.uint64:
+    """64 bits, the word that comes first at the low end."""
     low = types.uint64(_word(state))
     return low | (types.uint64(_word(state)) << types.uint64(32))
 
 
+@cfunc(types.uint64(_WORDS), cache=True)
+def _next_uint64(pointer):  # type: ignore[no-untyped-def]
+    return _two_words(carray(pointer, (STATE,)))
+
+
 @cfunc(types.float64(_WORDS), cache=True)
 def _next_double(pointer):  # type: ignore[no-untyped-def]
-    state = carray(pointer, (STATE,))
-    low = types.uint64(_word(state))
-    return ((low | (types.uint64(_word(state)) << types.uint64(32))) >> types.uint64(11)) * (1.0 / 9007199254740992.0)
+    return (_two_words(carray(pointer, (STATE,))) >> types.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 class _Structure(ctypes.Structure):
@@ -74,7 +80,15 @@ class _Structure(ctypes.Structure):
 
 
 class ChaCha20(np.random.PCG64):
-    """A numpy bit generator over the key stream of ``key`` (32 bytes). Nothing of it can be read back or pickled."""
+    """A numpy bit generator over a ChaCha20 key stream. Nothing of it can be read back or pickled.
+
+    Args:
+        key: 32 bytes. The counter and the nonce begin at zero, so a key serves one stream.
+
+    Raises:
+        ValueError: The key has another length.
+        TypeError: It is pickled.
+    """
 
     def __init__(self, key: bytes) -> None:
         super().__init__(0)
@@ -91,7 +105,16 @@ class ChaCha20(np.random.PCG64):
 
 
 def initial(key: bytes, counter: int = 0, nonce: bytes = bytes(8)) -> np.ndarray:
-    """uint32 [34]: the state before the first block."""
+    """The state before the first block.
+
+    Args:
+        key: 32 bytes.
+        counter: Of the first block, 64 bits.
+        nonce: 8 bytes.
+
+    Returns:
+        uint32 [34], laid out as ``STATE`` says.
+    """
     words = np.zeros(STATE, dtype=np.uint32)
     words[:4], words[4:12] = _CONSTANTS, np.frombuffer(key, dtype="<u4")
     words[12], words[13] = counter & 0xFFFFFFFF, counter >> 32
@@ -101,5 +124,13 @@ def initial(key: bytes, counter: int = 0, nonce: bytes = bytes(8)) -> np.ndarray
 
 
 def key_stream(state: np.ndarray, count: int) -> np.ndarray:
-    """The next ``count`` words, uint32."""
+    """The next words of the key stream; for tests against RFC 8439.
+
+    Args:
+        state: uint32 [34], moved on in place.
+        count: How many words.
+
+    Returns:
+        uint32 [count].
+    """
     return np.array([_word(state) for _ in range(count)], dtype=np.uint32)

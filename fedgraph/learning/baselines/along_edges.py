@@ -20,6 +20,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from fedgraph.compiled import compiled, constant
 from fedgraph.compiled import types as nt
 from fedgraph.learning.layers.matrices import to_torch
+from fedgraph.learning.propagation.walks import row_stochastic
 
 Rows = tuple[np.ndarray, np.ndarray]  # CSR: int64 start [n + 1], int64 column [m], the sources of each node's edges
 
@@ -46,7 +47,8 @@ def _attend(start, column, x, source, target, kept, slope, share, out):  # type:
                 total += share[e, h]
             for e in range(start[i], start[i + 1]):
                 share[e, h] /= total
-                weight, row = share[e, h] * kept[e, h], x[column[e], h]
+                weight = share[e, h] * kept[e, h]
+                row = x[column[e], h]
                 for k in range(width):
                     out[i, h, k] += weight * row[k]
 
@@ -64,7 +66,9 @@ def _attend_backwards(  # type: ignore[no-untyped-def]
             mean, wanted = np.float32(0), gradient[i, h]
             for e in range(size):
                 at = start[i] + e
-                weight, row, changed = share[at, h] * kept[at, h], x[column[at], h], of_x[column[at], h]
+                weight = share[at, h] * kept[at, h]
+                row = x[column[at], h]
+                changed = of_x[column[at], h]
                 along = np.float32(0)
                 for k in range(width):
                     along += wanted[k] * row[k]
@@ -101,8 +105,18 @@ class _Attention(torch.autograd.Function):
 def attended(
     rows: Rows, x: torch.Tensor, source: torch.Tensor, target: torch.Tensor, kept: torch.Tensor, slope: float
 ) -> torch.Tensor:
-    """float32 [n, heads, k]. x: [n, heads, k]; source, target: [n, heads]; kept: [m, heads], what dropout leaves of each share,
-    by the order of ``rows``; slope: of the leaky ReLU. On a CPU only.
+    """What attention gives, with its gradient by x, source and target. On a CPU only.
+
+    Args:
+        rows: The sources of each node's edges.
+        x: float32 [n, heads, k].
+        source: float32 [n, heads].
+        target: float32 [n, heads].
+        kept: float32 [m, heads], what dropout leaves of each share, by the order of ``rows``.
+        slope: Of the leaky ReLU.
+
+    Returns:
+        float32 [n, heads, k].
     """
     found: torch.Tensor = _Attention.apply(x, source, target, rows, kept, slope)  # type: ignore[no-untyped-call]
     return found
@@ -127,28 +141,43 @@ class _Product(torch.autograd.Function):
 
 
 def product_both_ways(matrix: Pair, x: torch.Tensor) -> torch.Tensor:
-    """float32 [n, h]: (A, Aᵀ) times x [n, h]."""
+    """A x for a fixed sparse A, with its gradient by x.
+
+    Args:
+        matrix: (A [n, m], Aᵀ [m, n]).
+        x: float32 [m, h].
+
+    Returns:
+        float32 [n, h].
+    """
     found: torch.Tensor = _Product.apply(x, *matrix)  # type: ignore[no-untyped-call]
     return found
 
 
 def normalised(edges: torch.Tensor, num_nodes: int) -> Pair:
-    """D^{-1/2} (A + I) D^{-1/2} of edges int64 [2, m] (source, target); a self-loop that is there is kept, not doubled."""
-    return _once(edges, "normalised", num_nodes)
+    """D^{-1/2} (A + I) D^{-1/2} and its transpose, made once for these edges; a self-loop that is there is kept, not doubled.
+
+    Args:
+        edges: int64 [2, m] (source, target).
+        num_nodes: n.
+    """
+    found: Pair = _kept(edges, "normalised", lambda: _pair(_symmetric(_adjacency(edges, num_nodes))))
+    return found
 
 
 def with_loops(edges: torch.Tensor, num_nodes: int) -> Rows:
-    """The sources of each node's incoming edges, itself among them once."""
+    """The sources of each node's incoming edges, itself among them once; made once for these edges.
+
+    Args:
+        edges: int64 [2, m] (source, target).
+        num_nodes: n.
+    """
     found: Rows = _kept(edges, "with loops", lambda: _incoming(edges, num_nodes))
     return found
 
 
-def _once(edges: torch.Tensor, what: str, num_nodes: int) -> Pair:
-    found: Pair = _kept(edges, what, lambda: _pair(edges, what, num_nodes))
-    return found
-
-
 def _kept(edges: torch.Tensor, what: str, make: Callable[[], Any]) -> Any:
+    """What ``make`` made for these edges under the name ``what``, as long as somebody holds the edges."""
     if edges not in _MADE:
         _MADE[edges] = {}
     kept: dict[str, Any] = _MADE[edges]
@@ -162,9 +191,7 @@ def _adjacency(edges: torch.Tensor, num_nodes: int) -> sp.csr_array:
     return sp.csr_array((np.ones(source.size), (target, source)), shape=(num_nodes, num_nodes))
 
 
-def _pair(edges: torch.Tensor, what: str, num_nodes: int) -> Pair:
-    adjacency = _adjacency(edges, num_nodes)
-    matrix = _symmetric(adjacency) if what == "normalised" else _row_mean(adjacency)
+def _pair(matrix: sp.csr_array) -> Pair:
     return to_torch(matrix), to_torch(sp.csr_array(matrix.T.tocsr()))
 
 
@@ -178,11 +205,6 @@ def _symmetric(adjacency: sp.csr_array) -> sp.csr_array:
     whole = adjacency + sp.diags_array(loops)
     scale = sp.diags_array(1 / np.sqrt(np.asarray(whole.sum(axis=1)).ravel()))
     return sp.csr_array(scale @ whole @ scale)
-
-
-def _row_mean(adjacency: sp.csr_array) -> sp.csr_array:
-    degrees = np.asarray(adjacency.sum(axis=1)).ravel()
-    return sp.csr_array(sp.diags_array(1 / np.maximum(degrees, 1)) @ adjacency)
 
 
 class _Layer(nn.Module):
@@ -205,7 +227,8 @@ class MeanOfNeighbours(_Layer):
     """``SAGEConv`` with its defaults: W₁ mean(x of neighbours) + b + W₂ x."""
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        heard = product_both_ways(_once(edges, "mean", len(x)), x)
+        mean: Pair = _kept(edges, "mean", lambda: _pair(row_stochastic(_adjacency(edges, len(x)))))
+        heard = product_both_ways(mean, x)
         found: torch.Tensor = self.layer.lin_l(heard) + self.layer.lin_r(x)  # type: ignore[operator]
         return found
 

@@ -6,7 +6,7 @@ training that is cut into rounds is the same, bit for bit, as training in one go
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
@@ -29,7 +29,12 @@ Scaling: TypeAlias = Literal["unit", "sum", "columns"]
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """A graph, ready: features [n, d], scaled as was asked, edges int64 [2, m], both directions."""
+    """A graph, ready.
+
+    Attributes:
+        x: Features [n, d], scaled as was asked.
+        edges: int64 [2, m], both directions.
+    """
 
     x: torch.Tensor
     edges: torch.Tensor
@@ -37,7 +42,16 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Steps:
-    """How to go on. first: number of the first step of this call. proximal: weight μ of ‖w − w₀‖²/2 (FedProx)."""
+    """How to go on.
+
+    Attributes:
+        count: How many steps.
+        first: Number of the first one, from 0.
+        rate: Step size.
+        decay: Weight of the L2 penalty.
+        proximal: Weight μ of ‖w − w₀‖²/2 (FedProx, Li et al., MLSys 2020); w₀ is where the call begins.
+        adam: Adam, or plain descent.
+    """
 
     count: int
     first: int
@@ -49,7 +63,12 @@ class Steps:
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """vector: parameters and running statistics. moments: Adam's two estimates, [2, p], or [2, 0] for descent. float32."""
+    """Where a training is.
+
+    Attributes:
+        vector: float32 [p], parameters and running statistics.
+        moments: float32 [2, p], Adam's two estimates; [2, 0] for plain descent.
+    """
 
     vector: np.ndarray
     moments: np.ndarray
@@ -59,13 +78,14 @@ def inputs(graph: Graph, rows: Scaling = "unit", labels: np.ndarray | None = Non
     """What a network is called with.
 
     Args:
-        rows: of length one, of sum one, or (``columns``) as they are: the network scales them.
+        graph: Features and edges.
+        rows: Of length one, of sum one, or (``columns``) as they are: the network scales them.
         labels: int64 [n], −1 where unknown. Where they are given, c more columns hold the share of each class among the
             neighbours whose label is known (0 without one); a node's own label is never in its own row.
     """
-    coo = graph.adjacency.tocoo()
-    edges = torch.tensor(np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64), device=device())
-    x = graph.features if rows == "columns" else (unit_rows if rows == "unit" else sum_rows)(graph.features)
+    edges = torch.tensor(np.stack(graph.adjacency.tocoo().coords).astype(np.int64), device=device())
+    scale = {"unit": unit_rows, "sum": sum_rows, "columns": sp.csr_array}[rows]
+    x = scale(graph.features)
     if labels is not None:
         known = sp.csr_array(labels[:, None] == np.arange(graph.num_classes), dtype=np.float32)
         x = sp.csr_array(sp.hstack([x, sum_rows(sp.csr_array(graph.adjacency @ known))]), dtype=np.float32)
@@ -84,7 +104,12 @@ def build(make: Callable[[], Built], seed: int) -> Built:
 
 
 def build_network(shape: Shape, seed: int) -> Network:
-    """The network with its initial parameters."""
+    """The network with its initial parameters, on the learner's device.
+
+    Args:
+        shape: What it is built from.
+        seed: Of its parameters.
+    """
     from fedgraph.learning.baselines.networks import Network  # not before it is used: it imports torch
 
     return build(lambda: Network(shape), seed)
@@ -97,6 +122,12 @@ def vector_of(network: torch.nn.Module) -> np.ndarray:
 
 
 def start(shape: Shape, seed: int) -> Progress:
+    """Where a training by Adam begins: initial parameters, and moments of zero.
+
+    Args:
+        shape: What the network is built from.
+        seed: Of its parameters.
+    """
     vector = vector_of(build_network(shape, seed))
     return Progress(vector, np.zeros((2, vector.size), np.float32))
 
@@ -104,9 +135,15 @@ def start(shape: Shape, seed: int) -> Progress:
 def trained(
     network: torch.nn.Module, given: Inputs, labels: np.ndarray, before: Progress, how: Steps, seed_of: Callable[[int], int]
 ) -> Progress:
-    """``before`` after ``how.count`` steps on the mean cross-entropy of the nodes with a label ≥ 0 (int64 [n]).
+    """``before`` after ``how.count`` steps on the mean cross-entropy of the labelled nodes.
 
-    seed_of: step number → seed of its dropout. Without a labelled node nothing changes.
+    Args:
+        network: Overwritten by ``before``, then trained.
+        given: The graph.
+        labels: int64 [n], −1 where a node does not train. Without a labelled node nothing changes.
+        before: Where to go on.
+        how: How many steps of which kind.
+        seed_of: Step number → seed of its dropout.
     """
     if not (labels >= 0).any():
         return before
@@ -127,26 +164,54 @@ def trained(
             loss = torch.nn.functional.cross_entropy(network(given.x, given.edges)[known], target)
             gradients = torch.autograd.grad(loss, learnt, allow_unused=True)
             with torch.no_grad():
-                for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
-                    g = (torch.zeros_like(p) if found is None else found) + how.decay * p
-                    g = g + how.proximal * (p - origin[i]) if how.proximal else g
-                    adam_step(p, g, firsts[i], seconds[i], step, how)
+                take_step(learnt, gradients, origin, firsts, seconds, step, how)
     moments = np.stack([_joined(network, firsts), _joined(network, seconds)]) if how.adam else np.zeros((2, 0), np.float32)
     return Progress(vector_of(network), moments)
 
 
-def adam_step(p: torch.Tensor, g: torch.Tensor, first: torch.Tensor, second: torch.Tensor, step: int, how: Steps) -> None:
-    """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), or of plain descent, in place."""
-    if not how.adam:
-        p -= how.rate * g
-        return
-    first.mul_(0.9).add_(g, alpha=0.1)
-    second.mul_(0.999).addcmul_(g, g, value=0.001)
-    p -= how.rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
+def take_step(
+    learnt: Sequence[torch.Tensor],
+    gradients: Sequence[torch.Tensor | None],
+    origin: Sequence[torch.Tensor],
+    firsts: Sequence[torch.Tensor],
+    seconds: Sequence[torch.Tensor],
+    step: int,
+    how: Steps,
+) -> None:
+    """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), or of plain descent, in place.
+
+    Args:
+        learnt: Parameters.
+        gradients: Of the loss alone; None stands for zeros.
+        origin: Where FedProx pulls them; not read where ``how.proximal`` is 0.
+        firsts: Adam's first moment estimates; not read by plain descent.
+        seconds: Adam's second moment estimates; not read by plain descent.
+        step: Its number, from 1.
+        how: Rate, decay, pull, and which kind.
+    """
+    for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
+        g = (torch.zeros_like(p) if found is None else found) + how.decay * p
+        if how.proximal:
+            g = g + how.proximal * (p - origin[i])
+        if not how.adam:
+            p -= how.rate * g
+            continue
+        firsts[i].mul_(0.9).add_(g, alpha=0.1)
+        seconds[i].mul_(0.999).addcmul_(g, g, value=0.001)
+        p -= how.rate * (firsts[i] / (1 - 0.9**step)) / ((seconds[i] / (1 - 0.999**step)).sqrt() + 1e-8)
 
 
 def scores(network: torch.nn.Module, vector: np.ndarray, given: Inputs) -> np.ndarray:
-    """float32 [n, c], without dropout and with the running statistics."""
+    """Scores without dropout and with the running statistics.
+
+    Args:
+        network: Overwritten by ``vector``.
+        vector: float32 [p], parameters and running statistics.
+        given: The graph.
+
+    Returns:
+        float32 [n, c].
+    """
     write(network, vector)
     network.eval()
     with torch.no_grad():
@@ -158,7 +223,12 @@ def _tensors(network: torch.nn.Module) -> list[torch.Tensor]:
 
 
 def write(network: torch.nn.Module, vector: np.ndarray) -> None:
-    """Put a flat vector into the network's tensors."""
+    """Put a flat vector into the network's tensors; the inverse of ``vector_of``.
+
+    Args:
+        network: It is overwritten.
+        vector: float [p], parameters and running statistics.
+    """
     at = 0
     with torch.no_grad():
         for tensor in _tensors(network):

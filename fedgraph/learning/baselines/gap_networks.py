@@ -51,7 +51,8 @@ class ClassifierNetwork(nn.Module):
         super().__init__()
         self.widths = list(widths)
         self.bases = nn.ModuleList(nn.Linear(width, hidden) for width in widths)
-        self.norm, self.head = nn.BatchNorm1d(hidden * len(widths)), nn.Linear(hidden * len(widths), num_classes)
+        self.norm = nn.BatchNorm1d(hidden * len(widths))
+        self.head = nn.Linear(hidden * len(widths), num_classes)
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
         hops = zip(self.bases, torch.split(x, self.widths, dim=1), strict=True)
@@ -61,8 +62,15 @@ class ClassifierNetwork(nn.Module):
 
 
 def encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -> np.ndarray:
-    """Parameters of the trained encoder, flat float32."""
-    given = fitting.Inputs(sparse_rows(unit_rows(public.features)), _no_edges())
+    """Parameters of the trained encoder, flat float32.
+
+    Args:
+        public: A graph whose features and labels are public.
+        hidden: Units.
+        epochs: Steps of Adam.
+        rng: Draws the initial parameters and the validation nodes.
+    """
+    given = gap_network_inputs(sparse_rows(unit_rows(public.features)))
 
     def make() -> nn.Module:
         return EncoderNetwork(public.num_features, hidden, public.num_classes)
@@ -72,7 +80,16 @@ def encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -
 
 
 def encoded(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
-    """float32 [n, hidden], of norm 1: the rows of any graph with the same features."""
+    """The encoder's rows of any graph with the same features.
+
+    Args:
+        parameters: Of ``encoder``.
+        public: The graph.
+        hidden: Units.
+
+    Returns:
+        float32 [n, hidden], of norm 1.
+    """
     network = EncoderNetwork(public.num_features, hidden, public.num_classes).to(device())
     fitting.write(network, parameters)
     network.eval()
@@ -81,7 +98,12 @@ def encoded(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
 
 
 def scores(trained: HopNetwork, inputs: Sequence[np.ndarray]) -> np.ndarray:
-    """[n, c]."""
+    """Scores of every node, float32 [n, c].
+
+    Args:
+        trained: Of ``classifier``.
+        inputs: The hops, float [n, h] each.
+    """
     network = ClassifierNetwork(trained.widths, trained.hidden, trained.num_classes).to(device())
     return fitting.scores(network, trained.parameters, _side_by_side(inputs))
 
@@ -89,7 +111,16 @@ def scores(trained: HopNetwork, inputs: Sequence[np.ndarray]) -> np.ndarray:
 def classifier(
     inputs: Sequence[np.ndarray], labels: np.ndarray, hidden: int, num_classes: int, epochs: int, rng: np.random.Generator
 ) -> HopNetwork:
-    """Trained on the labelled nodes; inputs: the hops, [n, h] each."""
+    """The classifier, trained on the labelled nodes.
+
+    Args:
+        inputs: The hops, float [n, h] each.
+        labels: int64 [n], −1 where unknown.
+        hidden: Units for each hop.
+        num_classes: c.
+        epochs: Steps of Adam.
+        rng: Draws the initial parameters and the validation nodes.
+    """
     widths = tuple(rows.shape[1] for rows in inputs)
 
     def make() -> nn.Module:
@@ -102,23 +133,47 @@ def classifier(
 
 def _side_by_side(inputs: Sequence[np.ndarray]) -> fitting.Inputs:
     rows = np.concatenate(inputs, axis=1).astype(np.float32)
-    return fitting.Inputs(torch.tensor(rows, device=device()), _no_edges())
+    return gap_network_inputs(torch.tensor(rows, device=device()))
 
 
-def _no_edges() -> torch.Tensor:
-    return torch.zeros((2, 0), dtype=torch.int64, device=device())
+def gap_network_inputs(x: torch.Tensor) -> fitting.Inputs:
+    """What a network that reads no edge is called with.
+
+    Args:
+        x: float32 [n, d].
+    """
+    return fitting.Inputs(x, torch.zeros((2, 0), dtype=torch.int64, device=device()))
 
 
 def held_out(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """bool [n]: the labelled nodes that choose the step."""
+    """Draw the labelled nodes that choose the step.
+
+    Args:
+        labels: int64 [n], −1 where unknown.
+        rng: Draws each with chance ``VALIDATION``.
+
+    Returns:
+        bool [n].
+    """
     return (rng.random(labels.size) < VALIDATION) & (labels >= 0)
 
 
 def best_step(
     make: Callable[[], nn.Module], given: fitting.Inputs, labels: np.ndarray, chooses: np.ndarray, epochs: int, seed: int
 ) -> np.ndarray:
-    """The parameters after the step that is best on the nodes that ``chooses`` names (the first of equals); the last where it
-    names none. seed: of the initial parameters that ``make`` draws."""
+    """The parameters after the step that is best on validation nodes (the first of equals); after the last one without any.
+
+    Args:
+        make: Makes the network with initial parameters.
+        given: What it is called with.
+        labels: int64 [n], −1 where unknown.
+        chooses: bool [n], the labelled nodes that choose and do not train.
+        epochs: Steps of Adam.
+        seed: Of the initial parameters.
+
+    Returns:
+        Flat float32.
+    """
     network = fitting.build(make, seed)
     training = np.where(chooses, -1, labels)
     vector = fitting.vector_of(network)

@@ -34,10 +34,15 @@ MOST_MASKS = 100_000_000  # entries of all dropout masks of a call
 
 @dataclass(frozen=True, eq=False)
 class Clients:
-    """Clients' graphs as one disjoint union of N nodes. starts: int64 [k + 1], the first row of each client, and N.
+    """Clients' graphs as one disjoint union of N nodes.
 
-    x: CSR [N, d], rows of norm 1; hat: CSR [N, N], Â. columns: the words of client i are
-    ``columns[column_starts[i] : column_starts[i + 1]]``, and ``local`` names the word of each non-zero by its place there.
+    Attributes:
+        starts: int64 [k + 1], the first row of each client, and N.
+        x: CSR [N, d], rows of norm 1.
+        hat: Â, CSR [N, N].
+        column_starts: int64 [k + 1]. The words of client i are ``columns[column_starts[i] : column_starts[i + 1]]``.
+        columns: int64, the words of each client.
+        local: int64 [nnz], names the word of each non-zero of ``x`` by its place among the words of its client.
     """
 
     starts: np.ndarray
@@ -58,7 +63,12 @@ class Clients:
 
 
 def clients_of_union(graph: Graph, starts: np.ndarray) -> Clients:
-    """``graph``: a disjoint union whose rows ``starts[i]`` … ``starts[i + 1] − 1`` are client i's."""
+    """The clients of a union, ready.
+
+    Args:
+        graph: A disjoint union.
+        starts: int64 [k + 1]; its rows ``starts[i]`` … ``starts[i + 1] − 1`` are client i's.
+    """
     x, hat = unit_rows(graph.features), symmetric_with_loops(graph.adjacency)
     owner = np.repeat(np.arange(starts.size - 1), np.diff(x.indptr[starts]))
     width = graph.num_features
@@ -68,13 +78,24 @@ def clients_of_union(graph: Graph, starts: np.ndarray) -> Clients:
 
 
 def can_train_together(shape: Shape, num_clients: int) -> bool:
-    """Whether this way is taken: a federation's plain GCN on a CPU. One client is central training, which has its own bits."""
+    """Whether this way is taken: a federation's plain GCN on a CPU. One client is central training, which has its own bits.
+
+    Args:
+        shape: Of the network.
+        num_clients: Of the federation.
+    """
     return shape.model == "gcn" and num_clients > 1 and device().type == "cpu"
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Where the parts of a network's flat vector are: b₀ [h], W₀ [h, d], b₁ [c], W₁ [c, h]."""
+    """Where the parts of a network's flat vector are: b₀ [h], W₀ [h, d], b₁ [c], W₁ [c, h].
+
+    Attributes:
+        d: Features.
+        h: Units.
+        c: Classes.
+    """
 
     d: int
     h: int
@@ -91,7 +112,8 @@ class Parts:
     def joined(self, first: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """The inverse of ``split``."""
         d, h, c = self.d, self.h, self.c
-        b1, vector = h + h * d, np.empty(h + h * d + c + c * h, dtype=first.dtype)
+        b1 = h + h * d
+        vector = np.empty(h + h * d + c + c * h, dtype=first.dtype)
         vector[:h], vector[b1 : b1 + c] = rest[:h], rest[h + h * c :]
         vector[h:b1].reshape(h, d)[:] = first.T
         vector[b1 + c :].reshape(c, h)[:] = rest[h : h + h * c].reshape(h, c).T
@@ -103,7 +125,16 @@ def parts_of(shape: Shape) -> Parts:
 
 
 def scores(shape: Shape, vector: np.ndarray, clients: Clients) -> np.ndarray:
-    """float32 [N, c], without dropout."""
+    """Scores without dropout.
+
+    Args:
+        shape: Of the network.
+        vector: [p].
+        clients: All clients.
+
+    Returns:
+        float32 [N, c].
+    """
     parts = parts_of(shape)
     first, rest = parts.split(vector.astype(np.float32, copy=False))
     w1 = rest[parts.h : -parts.c].reshape(parts.h, parts.c)
@@ -114,10 +145,19 @@ def scores(shape: Shape, vector: np.ndarray, clients: Clients) -> np.ndarray:
 def trained(
     shape: Shape, clients: Clients, labels: np.ndarray, before: Progress, how: Steps, seeds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """(Σ weight · parameters [p], Σ weight · moments, Σ weight) over clients, float64, after ``how.count`` steps of each.
+    """The weighted sums of what clients send after ``how.count`` steps of each.
 
-    labels: int64 [N], −1 where a node does not train; a client's weight is how many do. seeds: int64 [k, count], of the dropout
-    of each client's steps. Moments are [2, p], or [2, 0] for plain descent.
+    Args:
+        shape: Of the network.
+        clients: All clients.
+        labels: int64 [N], −1 where a node does not train; a client's weight is how many do.
+        before: Where all of them begin.
+        how: How many steps of which kind.
+        seeds: int64 [k, count], of the dropout of each client's steps.
+
+    Returns:
+        (Σ weight · parameters [p], Σ weight · moments, Σ weight) over clients, float64. Moments are [2, p], or [2, 0] for plain
+        descent.
     """
     if many_gcns_dense.can_train_dense(clients.x, shape):
         return many_gcns_dense.trained(shape, clients.dense, labels, before, how)
@@ -152,7 +192,8 @@ def _begun(
             return found
     given = [before.vector, *before.moments] if how.adam else [before.vector]
     split = [parts.split(np.asarray(v, dtype=np.float32)) for v in given]
-    first, rest = np.stack([s[0] for s in split]), np.stack([s[1] for s in split])
+    first = np.stack([s[0] for s in split])
+    rest = np.stack([s[1] for s in split])
     untouched = np.array(first)
     without_gradient(untouched, first[0], rates, steps)
     _latest[:] = [(before, how, (first, rest, untouched))]

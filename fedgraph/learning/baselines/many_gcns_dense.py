@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.baselines.fitting import Progress, Steps, adam_step
+from fedgraph.learning.baselines.fitting import Progress, Steps, take_step
 from fedgraph.learning.baselines.shapes import Shape
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import to_torch
@@ -26,7 +26,13 @@ BLOCK = 512  # rows that are multiplied, cut off and summed before the next ones
 
 @dataclass(frozen=True, eq=False)
 class Client:
-    """smooth: ÂX, float32 [n, d]. hat: Â, CSR [n, n]. rows: the client's rows of the union."""
+    """One client's graph.
+
+    Attributes:
+        smooth: ÂX, float32 [n, d].
+        hat: Â, CSR [n, n].
+        rows: The client's rows of the union.
+    """
 
     smooth: torch.Tensor
     hat: torch.Tensor
@@ -39,7 +45,13 @@ def can_train_dense(x: sp.csr_array, shape: Shape) -> bool:
 
 
 def dense_clients_of_union(x: sp.csr_array, hat: sp.csr_array, starts: np.ndarray) -> list[Client]:
-    """x, hat: of the disjoint union of all clients. starts: int64 [k + 1]."""
+    """The clients of a union.
+
+    Args:
+        x: CSR [N, d] of the union.
+        hat: Â, CSR [N, N].
+        starts: int64 [k + 1], the first row of each client, and N.
+    """
     found = []
     for first, end in itertools.pairwise(starts):
         rows = slice(int(first), int(end))
@@ -75,10 +87,7 @@ def _one(shape: Shape, client: Client, labels: np.ndarray, before: Progress, how
     target = torch.tensor(labels)[known]
     for step in range(how.first + 1, how.first + how.count + 1):
         found = _gradients(client, weights, known, target, scratch)
-        for i, (w, g) in enumerate(zip(weights, found, strict=True)):
-            g = g + how.decay * w
-            g = g + how.proximal * (w - origin[i]) if how.proximal else g
-            adam_step(w, g, firsts[i], seconds[i], step, how)
+        take_step(weights, found, origin, firsts, seconds, step, how)
     moments = np.stack([_flat(firsts), _flat(seconds)]) if how.adam else np.zeros((2, 0), np.float32)
     return Progress(_flat(weights), moments)
 

@@ -16,9 +16,10 @@ _STATE = constant(nt.float32, 3)
 
 @compiled(nt.void(_FLAT, _FLAT, _FLAT, _FLAT, _SINGLES, _SINGLES, nt.int64, nt.boolean), reassociate=False)
 def _update(w, m, v, gradient, origin, rates, step, adam):  # type: ignore[no-untyped-def]
-    """One step of descent or Adam on flat arrays, in place: ``fitting._update`` with decay and FedProx's pull."""
+    """One step of descent or Adam on flat arrays, in place: the step of ``fitting.take_step``."""
     rate, decay, pull = rates[0], rates[1], rates[2]
-    one, two = np.float32(1 - 0.9**step), np.float32(1 - 0.999**step)
+    one = np.float32(1 - 0.9**step)
+    two = np.float32(1 - 0.999**step)
     for i in range(w.size):
         g = gradient[i] + decay * w[i]
         if pull > 0:
@@ -33,10 +34,14 @@ def _update(w, m, v, gradient, origin, rates, step, adam):  # type: ignore[no-un
 @compiled(nt.void(nt.Array(nt.float32, 3, "C"), _MATRIX, _SINGLES, _INTS), reassociate=False)
 def without_gradient(state, origin, rates, steps):  # type: ignore[no-untyped-def]
     """The path of entries whose gradient is zero, in place; state: [1 or 3, d, h]."""
-    zero, last, adam = np.zeros(origin.size, np.float32), state.shape[0] - 1, steps[2] > 0
+    zero = np.zeros(origin.size, np.float32)
+    last = state.shape[0] - 1
+    adam = steps[2] > 0
     if not adam and rates[1] == 0:  # the pull of FedProx begins at the origin, so nothing moves
         return
-    w, m, v = state[0].reshape(-1), state[min(1, last)].reshape(-1), state[last].reshape(-1)
+    w = state[0].reshape(-1)
+    m = state[min(1, last)].reshape(-1)
+    v = state[last].reshape(-1)
     for step in range(steps[0] + 1, steps[0] + steps[1] + 1):
         _update(w, m, v, zero, origin.reshape(-1), rates, step, adam)
 
@@ -48,7 +53,8 @@ def _multiply(start, column, value, skipped, begin, shift, rows, out):  # type: 
         line = out[i]
         line[:] = 0.0
         for at in range(start[begin + i], start[begin + i + 1]):
-            weight, row = value[at - skipped], rows[column[at] - shift]
+            weight = value[at - skipped]
+            row = rows[column[at] - shift]
             for k in range(row.size):
                 line[k] += weight * row[k]
 
@@ -138,14 +144,14 @@ def train(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Trains clients ``begin`` … ``end − 1`` one after another and adds up what they send. Arrays: as in ``many_gcns``."""
     copies, width = first.shape[0], first.shape[2]
-    last, second, skipped = copies - 1, width * (1 + classes), x_start[starts[begin]]
+    last = copies - 1
+    second = width * (1 + classes)
+    skipped = x_start[starts[begin]]
     none, adam = np.empty(0, np.float32), steps[2] > 0
     for client in range(begin, end):
-        low, n, own = (
-            starts[client],
-            starts[client + 1] - starts[client],
-            columns[column_starts[client] : column_starts[client + 1]],
-        )
+        low = starts[client]
+        n = starts[client + 1] - low
+        own = columns[column_starts[client] : column_starts[client + 1]]
         known = 0
         for i in range(n):
             known += labels[low + i] >= 0
@@ -155,7 +161,9 @@ def train(  # type: ignore[no-untyped-def]
         for q in range(copies):
             for j in range(own.size):
                 state[q, j] = first[q, own[j]]
-        origin, gradient, small_gradient = state[0].copy(), np.empty((own.size, width), np.float32), np.empty_like(rest[0])
+        origin = state[0].copy()
+        gradient = np.empty((own.size, width), np.float32)
+        small_gradient = np.empty_like(rest[0])
         mixed, pre = np.empty((n, width), np.float32), np.empty((n, width), np.float32)
         hidden, back = np.empty((n, width), np.float32), np.empty((n, width), np.float32)
         outputs, spread = np.empty((n, classes), np.float32), np.empty((n, classes), np.float32)

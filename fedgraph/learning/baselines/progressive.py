@@ -24,7 +24,14 @@ from fedgraph.types import Graph
 
 
 class Progressive(nn.Module):
-    """[n, c] scores of the last stage. sums: x₁ … x_s, [n, hidden] each."""
+    """[n, c] scores of the last stage.
+
+    Args:
+        num_features: d.
+        hidden: Units.
+        num_classes: c.
+        sums: x₁ … x_s, [n, hidden] each.
+    """
 
     def __init__(self, num_features: int, hidden: int, num_classes: int, sums: Sequence[torch.Tensor]) -> None:
         super().__init__()
@@ -53,9 +60,19 @@ def train_stage(
     epochs: int,
     seed: int,
 ) -> np.ndarray:
-    """Parameters of stage s = len(sums), flat float32, trained from those of stage s − 1 (None at s = 0).
+    """Parameters of stage s = len(sums).
 
-    sums: float [n, hidden] each. chooses: bool [n], labels that are held out. epochs: Adam steps.
+    Args:
+        before: Those of stage s − 1, flat float32; None at s = 0.
+        public: A graph whose features and labels are public.
+        sums: x₁ … x_s, float [n, hidden] each.
+        chooses: bool [n], labels that are held out.
+        hidden: Units.
+        epochs: Steps of Adam.
+        seed: Of what is new in this stage.
+
+    Returns:
+        Flat float32.
     """
 
     def make() -> nn.Module:
@@ -71,7 +88,17 @@ def train_stage(
 
 
 def rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
-    """What is aggregated after stage s = len(sums), float32 [n, hidden]."""
+    """What is aggregated after stage s = len(sums).
+
+    Args:
+        parameters: Of the stage.
+        public: The graph.
+        sums: x₁ … x_s, float [n, hidden] each.
+        hidden: Units.
+
+    Returns:
+        float32 [n, hidden].
+    """
     network = _network(public, sums, hidden)
     fitting.write(network, parameters)
     network.eval()
@@ -80,12 +107,22 @@ def rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidd
 
 
 def scores(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
-    """float32 [n, c] of stage s = len(sums)."""
+    """Scores of stage s = len(sums).
+
+    Args:
+        parameters: Of the stage.
+        public: The graph.
+        sums: x₁ … x_s, float [n, hidden] each.
+        hidden: Units.
+
+    Returns:
+        float32 [n, c].
+    """
     return fitting.scores(_network(public, sums, hidden), parameters, _inputs(public))
 
 
 def _inputs(public: Graph) -> fitting.Inputs:
-    return fitting.Inputs(sparse_rows(unit_rows(public.features)), torch.zeros((2, 0), dtype=torch.int64, device=device()))
+    return gap_networks.gap_network_inputs(sparse_rows(unit_rows(public.features)))
 
 
 def _network(public: Graph, sums: Sequence[np.ndarray], hidden: int) -> Progressive:

@@ -12,9 +12,17 @@ PREFIX = "torch_geometric.nn."
 
 @dataclass(frozen=True)
 class Shape:
-    """What a network is built from. arguments: keyword arguments of a dotted name. dropout: of hidden layers.
+    """What a network is built from.
 
-    columns: every column of the input is brought to mean 0 and variance 1, by the rows that train.
+    Attributes:
+        model: One of ``SHORT``, or a class of ``torch_geometric.nn`` by its dotted name.
+        num_features: d.
+        num_classes: c.
+        hidden: Units of hidden layers.
+        dropout: Of hidden layers.
+        input_dropout: Of the features.
+        arguments: Keyword arguments of a dotted name.
+        columns: Every column of the input is brought to mean 0 and variance 1, by the rows that train.
     """
 
     model: str
@@ -28,7 +36,15 @@ class Shape:
 
 
 def require_short(model: str, arguments: Mapping[str, Any]) -> None:
-    """``ValueError`` unless the model is one of ``SHORT``, and has no arguments."""
+    """Refuse a model that is no short name, or a short name with arguments.
+
+    Args:
+        model: As a scenario names it.
+        arguments: As a scenario gives them.
+
+    Raises:
+        ValueError: The model is none of ``SHORT``, or it has arguments.
+    """
     if model not in SHORT:
         raise ValueError(f"allowed: ceiling, {', '.join(SHORT)}, or a class by its dotted name, such as {PREFIX}GAT")
     if arguments:
@@ -37,7 +53,14 @@ def require_short(model: str, arguments: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class HopNetwork:
-    """Trained on hops 0 … ``depth``, of ``widths`` columns each. parameters: flat float32 (``gap_networks``)."""
+    """A network that was trained on hops 0 … ``depth`` (``gap_networks``).
+
+    Attributes:
+        widths: Columns of each hop.
+        hidden: Units for each hop.
+        num_classes: c.
+        parameters: Flat float32.
+    """
 
     widths: tuple[int, ...]
     hidden: int

@@ -49,11 +49,14 @@ _FEATURES, _PI = (_INTS, _INTS, _SINGLES), (_INTS, _INTS, _SINGLES)
 def _gram_matrices(x_start, x_column, x_value, start, node, gram_start, gram):  # type: ignore[no-untyped-def]
     """gram[gram_start[i] + k·K + l] = ⟨x_k, x_l⟩ + 1 for the K nodes of each row i, by merging sorted columns."""
     for row in range(start.size - 1):
-        first, count = start[row], start[row + 1] - start[row]
+        first = start[row]
+        count = start[row + 1] - start[row]
         for k in range(count):
             for other in range(k, count):
-                a, b = x_start[node[first + k]], x_start[node[first + other]]
-                a_end, b_end = x_start[node[first + k] + 1], x_start[node[first + other] + 1]
+                a = x_start[node[first + k]]
+                b = x_start[node[first + other]]
+                a_end = x_start[node[first + k] + 1]
+                b_end = x_start[node[first + other] + 1]
                 total = 1.0
                 while a < a_end and b < b_end:
                     if x_column[a] == x_column[b]:
@@ -92,7 +95,8 @@ def _first_layer(x_start, x_column, x_value, named, vector, b1, hidden):  # type
         line = pre[u]
         line[:] = vector[b1 : b1 + hidden]
         for at in range(x_start[named[u]], x_start[named[u] + 1]):
-            value, weights = x_value[at], vector[x_column[at] * hidden : (x_column[at] + 1) * hidden]
+            value = x_value[at]
+            weights = vector[x_column[at] * hidden : (x_column[at] + 1) * hidden]
             for h in range(hidden):
                 line[h] += value * weights[h]
     return pre
@@ -141,7 +145,8 @@ def _row_norm(start, node, weight, row, slot, pre, gram_start, gram, mass, mean,
         squared += np.float64(delta[c]) * delta[c]
     total = outer * squared
     length = np.sqrt(total)
-    first, count = start[row], start[row + 1] - start[row]
+    first = start[row]
+    count = start[row + 1] - start[row]
     for k in range(count):
         one = pre[slot[node[first + k]]]
         for other in range(k, count):
@@ -191,7 +196,8 @@ def _gradient_sum(  # type: ignore[no-untyped-def]
         for h in range(hidden):
             out[b1 + h] += line[h]
         for at in range(x_start[named[u]], x_start[named[u] + 1]):
-            value, into = x_value[at], out[x_column[at] * hidden : (x_column[at] + 1) * hidden]
+            value = x_value[at]
+            into = out[x_column[at] * hidden : (x_column[at] + 1) * hidden]
             for h in range(hidden):
                 into[h] += value * line[h]
 
@@ -214,8 +220,13 @@ class Csr(NamedTuple):
 class AggregatedRows:
     """R rows of Π over n nodes with d features, ready for the learner.
 
-    features: n × d. rows: R × n, Π. labels: int64 [R], −1 where a row is masked. gram: float64 [Σ_i K_i²],
-    row i's ⟨x_k, x_l⟩ + 1 from ``gram_start[i]`` on; None where gradients are never clipped.
+    Attributes:
+        features: CSR [n, d].
+        num_features: d.
+        rows: Π, CSR [R, n].
+        labels: int64 [R], −1 where a row is masked.
+        gram_start: int64 [R + 1], where each row's part of ``gram`` begins.
+        gram: float64 [Σ_i K_i²], ⟨x_k, x_l⟩ + 1 of the nodes of each row; None where gradients are never clipped.
     """
 
     features: Csr
@@ -231,9 +242,16 @@ class AggregatedRows:
 
 
 def aggregated_rows(features: sp.csr_array, rows: sp.csr_array, labels: np.ndarray, clipped: bool = True) -> AggregatedRows:
-    """Π (CSR [R, n]) over nodes with ``features`` (CSR [n, d]) and one label per row, ready for training.
+    """Π over nodes with features and one label per row, ready for training.
 
-    clipped: whether gradients will be clipped (only then are Gram matrices made, K_i² numbers per row).
+    Args:
+        features: CSR [n, d].
+        rows: Π, CSR [R, n].
+        labels: integer [R], −1 where a row is masked.
+        clipped: Whether gradients will be clipped. Only then Gram matrices are made, K_i² numbers for row i.
+
+    Raises:
+        DataError: The shapes do not fit together.
     """
     if rows.shape[1] != features.shape[0] or labels.shape != (rows.shape[0],):
         raise DataError(f"rows {rows.shape}, features {features.shape} and labels {labels.shape} do not fit together")
@@ -249,10 +267,21 @@ def aggregated_rows(features: sp.csr_array, rows: sp.csr_array, labels: np.ndarr
 def clipped_gradient_sum(
     layout: Layout, vector: np.ndarray, rows: AggregatedRows, batch: np.ndarray, clip: float | None
 ) -> np.ndarray:
-    """Σ over the rows in ``batch`` of clip(∇ cross-entropy, C), flat [num_parameters], float32 or float64 (``room``).
+    """Σ over the rows in ``batch`` of clip(∇ cross-entropy, C).
 
-    layout: two weight layers. vector: float32 parameters. batch: int [b], row numbers. clip None: no clipping
-    (not private).
+    Args:
+        layout: Two weight layers.
+        vector: float32 [num_parameters].
+        rows: What they are computed from.
+        batch: int [b], row numbers.
+        clip: C; None: no clipping, which is not private.
+
+    Returns:
+        Flat [num_parameters], float32 or float64 as ``room`` says.
+
+    Raises:
+        DataError: The layout does not fit, the rows were prepared for no clipping, or there are more of them than ``room``
+            allows.
     """
     if len(layout.widths) != 3 or layout.widths[0] != rows.num_features:
         raise DataError(f"aggregated rows need an MLP {rows.num_features} → hidden → classes, found widths {layout.widths}")

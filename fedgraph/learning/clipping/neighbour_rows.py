@@ -13,7 +13,16 @@ from fedgraph.learning.layers.models import Layout
 
 
 def rows(features: sp.csr_array, weights: sp.csr_array, scale: float) -> np.ndarray:
-    """[x_u; P(Σ_v W_uv x_v / c)], float64 [n, 2d]. features: rows of norm at most 1. weights: W. scale: c."""
+    """[x_u; P(Σ_v W_uv x_v / c)], where P projects on the unit ball.
+
+    Args:
+        features: CSR [n, d]; a row longer than 1 is scaled down to norm 1.
+        weights: W, CSR [n, n].
+        scale: c, above 0.
+
+    Returns:
+        float64 [n, 2d], both halves of norm at most 1.
+    """
     own = np.asarray(features.astype(np.float64).todense())
     own /= np.maximum(1.0, np.linalg.norm(own, axis=1, keepdims=True))
     around = np.asarray(weights.astype(np.float64) @ own) / scale
@@ -22,7 +31,13 @@ def rows(features: sp.csr_array, weights: sp.csr_array, scale: float) -> np.ndar
 
 
 def neighbour_weights(layout: Layout, vector: np.ndarray, bound: float) -> np.ndarray:
-    """``vector`` with the weights of the neighbours' part (rows d … 2d of the first layer) projected on ‖·‖_F ≤ bound."""
+    """``vector`` with the weights of the neighbours' part (rows d … 2d of the first layer) projected on ‖·‖_F ≤ bound.
+
+    Args:
+        layout: One layer, 2d inputs.
+        vector: [num_parameters]; it is copied.
+        bound: At least 0.
+    """
     inputs, outputs = layout.shapes[0]
     found = np.array(vector)
     part = found[inputs // 2 * outputs : inputs * outputs]
@@ -33,9 +48,18 @@ def neighbour_weights(layout: Layout, vector: np.ndarray, bound: float) -> np.nd
 def clipped_sum(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float
 ) -> np.ndarray:
-    """Σ_rows clip(∇ cross-entropy, C), flat float64 [num_parameters]; a row labelled −1 contributes nothing.
+    """Σ_rows clip(∇ cross-entropy, C). A row whose norm is not finite counts as zero.
 
-    inputs: float64 [n, 2d] of ``rows``. labels: int64 [n]. A row whose norm is not finite counts as zero.
+    Args:
+        layout: One layer, 2d inputs.
+        vector: [num_parameters]; ``neighbour_weights`` is applied first.
+        inputs: float64 [n, 2d], of ``rows``.
+        labels: int64 [n]; a row labelled −1 contributes nothing.
+        clip: C.
+        bound: Of the neighbours' weights.
+
+    Returns:
+        Flat float64 [num_parameters].
     """
     error = _errors(layout, vector, inputs, labels, clip, bound)
     return np.concatenate([(inputs.T @ error).ravel(), error.sum(axis=0)])
@@ -45,9 +69,20 @@ def left_over_products(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float,
     message: np.ndarray, weights: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n]: what a sum holds beyond what is known.
+    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i: what a sum holds beyond what is known.
 
-    message: flat [num_parameters], e.g. a noisy ``clipped_sum``. weights: float [n], how much of each row to take off.
+    Args:
+        layout: As in ``clipped_sum``, and so are the next five.
+        vector: [num_parameters].
+        inputs: float64 [n, 2d].
+        labels: int64 [n].
+        clip: C.
+        bound: Of the neighbours' weights.
+        message: Flat [num_parameters], such as a noisy ``clipped_sum``.
+        weights: float [n], how much of each row to take off.
+
+    Returns:
+        float64 [n].
     """
     d, c = layout.shapes[0]
     error = _errors(layout, vector, inputs, labels, clip, bound)
@@ -59,7 +94,20 @@ def left_over_products(
 def clipped_neighbour_products(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float, of: np.ndarray
 ) -> np.ndarray:
-    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of`` (int64 [m]), float64 [m, m]."""
+    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of``.
+
+    Args:
+        layout: As in ``clipped_sum``, and so are the next five.
+        vector: [num_parameters].
+        inputs: float64 [n, 2d].
+        labels: int64 [n].
+        clip: C.
+        bound: Of the neighbours' weights.
+        of: int64 [m], numbers of rows.
+
+    Returns:
+        float64 [m, m].
+    """
     error, rows = _errors(layout, vector, inputs, labels, clip, bound)[of], inputs[of]
     return np.asarray((rows @ rows.T + 1.0) * (error @ error.T))
 

@@ -43,6 +43,9 @@ holds for products of a matrix with a matrix, row by row. Underflow (numbers bel
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from fedgraph.errors import DataError
@@ -57,9 +60,17 @@ ROW = 2.0**-20  # of the clip, for the rounding of a row's own scale
 
 
 def room(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
-    """(type in which the sum of at most ``num_rows`` clipped rows is stored, the share of the clip that a row may have).
+    """How a sum of clipped rows is stored, and how far its rows are clipped so that rounding stays within the clip.
 
-    num_rows: a public number. spread: κ.
+    Args:
+        num_rows: How many rows the sum has at most, a public number.
+        spread: κ.
+
+    Returns:
+        (type in which the sum is stored, the share of the clip that a row may have).
+
+    Raises:
+        DataError: Rounding of so many rows may exceed the clip.
 
     >>> room(1000)[1] > 0.999, room(10**6)[1] > 0.999, room(10**6, SPREAD)[1] > 0.94
     (True, True, True)
@@ -74,13 +85,104 @@ def room(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
     return dtype, (1 - ROW) / (1 + added)
 
 
-def clipped_gradient_sum(layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None) -> np.ndarray:
-    """Σ_rows clip(∇ cross-entropy, C) as a flat vector [num_parameters], float32 up to 4,096 rows and float64 beyond.
+@dataclass(frozen=True, eq=False)
+class PerSampleGradients:
+    """The gradients of all rows: of each weight matrix the outer product of what it reads of a row and what it is off by.
 
-    labels: int64 [n]; a row labelled −1 contributes nothing. clip None: no clipping (not private), float32.
+    Attributes:
+        inputs: What each weight matrix reads, [n, in] each, in the order of the layers.
+        errors: ∂loss/∂(what it gives), [n, out] each.
+        bias_scale: The constant that every bias is multiplied by.
     """
-    units, errors = _clipped_errors(layout, vector, x, labels, clip)
-    return _summed(layout, x, units, errors).astype(np.float32 if clip is None else room(labels.shape[0])[0], copy=False)
+
+    inputs: Sequence[Rows | torch.Tensor]
+    errors: Sequence[torch.Tensor]
+    bias_scale: float = 1.0
+
+    def clipped(self, clip: float | None) -> PerSampleGradients:
+        """Every row's gradient scaled to norm at most ``clip``, less what rounding needs, in float64; None: as it is."""
+        if clip is None:
+            return self
+        errors = [e.double() for e in self.errors]
+        squared = torch.zeros(len(errors[0]), dtype=torch.float64, device=errors[0].device)
+        for given, e in zip(self.inputs, errors, strict=True):
+            lengths = given.squared_norms if isinstance(given, Rows) else given.double().square().sum(dim=1)
+            squared += (lengths + self.bias_scale**2) * e.square().sum(dim=1)
+        scale = per_sample_scales(torch.sqrt(squared), clip * room(len(squared))[1])
+        return replace(self, errors=[finite(e * scale[:, None]) for e in errors])
+
+    def total(self) -> np.ndarray:
+        """The gradient of Σ_rows loss, flat, in the precision of ``errors``."""
+        parts: list[torch.Tensor] = []
+        for given, e in zip(self.inputs, self.errors, strict=True):
+            weight = given.gradient(e) if isinstance(given, Rows) else finite(given).to(e.dtype).T @ e
+            parts += [weight.reshape(-1), self.bias_scale * e.sum(dim=0)]
+        return torch.cat(parts).cpu().numpy()
+
+    def clipped_sum(self, clip: float | None) -> np.ndarray:
+        """``total`` of the clipped gradients, as ``room`` says that it is stored; float32 without a clip."""
+        dtype = np.float32 if clip is None else room(len(self.errors[0]))[0]
+        return self.clipped(clip).total().astype(dtype, copy=False)
+
+    def left_over_products(
+        self,
+        layers: Callable[[torch.Tensor], Sequence[tuple[torch.Tensor, torch.Tensor]]],
+        message: np.ndarray,
+        weights: np.ndarray,
+    ) -> np.ndarray:
+        """⟨∇ᵢ, message − Σ_k weights_k ∇_k⟩ of each row i, float64 [n].
+
+        Args:
+            layers: Cuts a flat vector into (weight, scaled bias) of each layer.
+            message: Flat [num_parameters].
+            weights: float [n].
+        """
+        device = self.errors[0].device
+        known = torch.tensor(weights, dtype=self.errors[0].dtype, device=device)[:, None]
+        beyond = message - replace(self, errors=[e * known for e in self.errors]).total()
+        found = torch.zeros(len(weights), dtype=torch.float64, device=device)
+        for given, (weight, bias), e in zip(self.inputs, layers(on_device(beyond)), self.errors, strict=True):
+            reached = given @ weight if isinstance(given, Rows) else finite(given) @ weight
+            found += ((reached + bias).double() * e).sum(dim=1)
+        return found.cpu().numpy()
+
+    def products(self, known: Sequence[np.ndarray], of: np.ndarray) -> np.ndarray:
+        """⟨∇ⱼ, ∇ₖ⟩ for the rows j, k in ``of``, float64 [m, m].
+
+        Args:
+            known: ``overlaps`` of each of the ``Rows`` among the inputs.
+            of: int64 [m], numbers of rows.
+        """
+        rest = iter(known)
+        found = np.zeros((of.size, of.size))
+        for given, e in zip(self.inputs, self.errors, strict=True):
+            own = e[of].double().cpu().numpy()
+            if isinstance(given, Rows):
+                inner = next(rest)
+            else:
+                units = finite(given)[of].double().cpu().numpy()
+                inner = units @ units.T
+            found += (inner + self.bias_scale**2) * (own @ own.T)
+        return found
+
+
+def clipped_gradient_sum(layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None) -> np.ndarray:
+    """Σ_rows clip(∇ cross-entropy, C).
+
+    Args:
+        layout: Of the network.
+        vector: [num_parameters].
+        x: Rows [n, d].
+        labels: int64 [n]; a row labelled −1 contributes nothing.
+        clip: C; None: no clipping, which is not private.
+
+    Returns:
+        Flat [num_parameters]: float32 without clipping and up to 4,096 rows, else float64.
+
+    Raises:
+        DataError: There are more rows than ``room`` allows.
+    """
+    return _gradients(layout, vector, x, labels).clipped_sum(clip)
 
 
 def left_over_products(
@@ -92,35 +194,53 @@ def left_over_products(
     message: np.ndarray,
     weights: np.ndarray,
 ) -> np.ndarray:
-    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n]: what a sum holds beyond what is known.
+    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i: what a sum holds beyond what is known.
 
-    message: flat [num_parameters], e.g. a noisy ``clipped_gradient_sum``. weights: float [n], how much of each row to take off.
+    Args:
+        layout: As in ``clipped_gradient_sum``, and so are the next four.
+        vector: [num_parameters].
+        x: Rows [n, d].
+        labels: int64 [n].
+        clip: C, or None.
+        message: Flat [num_parameters], such as a noisy ``clipped_gradient_sum``.
+        weights: float [n], how much of each row to take off.
+
+    Returns:
+        float64 [n].
     """
-    units, errors = _clipped_errors(layout, vector, x, labels, clip)
-    known = torch.tensor(weights, dtype=errors[0].dtype, device=labels.device)[:, None]
-    beyond = message - _summed(layout, x, units, [e * known for e in errors])
-    found = torch.zeros(labels.shape[0], dtype=torch.float64, device=labels.device)
-    for level, (weight, bias) in enumerate(layout.layers(on_device(beyond))):
-        reached = x @ weight if level == 0 else finite(units[level - 1]) @ weight
-        found += ((reached + bias).double() * errors[level]).sum(dim=1)
-    return found.cpu().numpy()
+    return _gradients(layout, vector, x, labels).clipped(clip).left_over_products(layout.layers, message, weights)
 
 
 def products(
     layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None, overlap: np.ndarray, of: np.ndarray
 ) -> np.ndarray:
-    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of`` (int64 [m]), float64 [m, m]. overlap: ``overlaps(x, of)``."""
-    units, errors = _clipped_errors(layout, vector, x, labels, clip)
-    found = np.zeros((of.size, of.size))
-    for level, e in enumerate(errors):
-        own = e[of].double().cpu().numpy()
-        reached = None if level == 0 else finite(units[level - 1])[of].double().cpu().numpy()
-        found += ((overlap if reached is None else reached @ reached.T) + layout.bias_scale**2) * (own @ own.T)
-    return found
+    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of``.
+
+    Args:
+        layout: As in ``clipped_gradient_sum``, and so are the next four.
+        vector: [num_parameters].
+        x: Rows [n, d].
+        labels: int64 [n].
+        clip: C, or None.
+        overlap: ``overlaps(x, of)``, which a caller may keep.
+        of: int64 [m], numbers of rows.
+
+    Returns:
+        float64 [m, m].
+    """
+    return _gradients(layout, vector, x, labels).clipped(clip).products([overlap], of)
 
 
 def overlaps(x: Rows, of: np.ndarray) -> np.ndarray:
-    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of`` (int64 [m]), float32 [m, m]."""
+    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``.
+
+    Args:
+        x: Rows [n, d].
+        of: int64 [m], numbers of rows.
+
+    Returns:
+        float32 [m, m].
+    """
     found = np.zeros((of.size, of.size), dtype=np.float32)
     for first in range(0, of.size, 500):
         chosen = torch.zeros((x.squared_norms.numel(), of[first : first + 500].size), device=x.squared_norms.device)
@@ -129,40 +249,29 @@ def overlaps(x: Rows, of: np.ndarray) -> np.ndarray:
     return found
 
 
-def _summed(layout: Layout, x: Rows, units: list[torch.Tensor], errors: list[torch.Tensor]) -> np.ndarray:
-    """The gradient of Σ_rows loss, flat, from what every layer is off by, in the precision of ``errors``."""
-    parts: list[torch.Tensor] = []
-    for level, e in enumerate(errors):
-        weight = x.gradient(e) if level == 0 else finite(units[level - 1]).to(e.dtype).T @ e
-        parts += [weight.reshape(-1), layout.bias_scale * e.sum(dim=0)]
-    return torch.cat(parts).cpu().numpy()
-
-
-def _clipped_errors(
-    layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor, clip: float | None
-) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """(units of every hidden layer, ∂loss/∂pre-activation of every layer scaled as the clip says), [n, width] each.
-
-    Errors are float64 if clipped.
-    """
+def _gradients(layout: Layout, vector: np.ndarray, x: Rows, labels: torch.Tensor) -> PerSampleGradients:
+    """The gradients of all rows, not clipped."""
     layers = layout.layers(on_device(vector))
     units, scores = forward(layers, x)
     errors = [cross_entropy_errors(scores, labels)]
     for level in range(len(layers) - 1, 0, -1):
         errors.append(through_relu(errors[-1] @ layers[level][0].T, units[level - 1]))
     errors.reverse()
+    return PerSampleGradients([x, *units], errors, layout.bias_scale)
 
-    if clip is not None:
-        inputs = [x.squared_norms] + [u.double().square_().sum(dim=1) for u in units]
-        errors = [e.double() for e in errors]
-        squared = torch.zeros_like(x.squared_norms)
-        for a, e in zip(inputs, errors, strict=True):
-            squared += (a + layout.bias_scale**2) * e.square().sum(dim=1)
-        norms = torch.sqrt(squared)
-        scale = torch.clamp(clip * room(labels.shape[0])[1] / norms.clamp(min=1e-30), max=1.0)
-        scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
-        errors = [finite(e * scale[:, None]) for e in errors]
-    return units, errors
+
+def per_sample_scales(norms: torch.Tensor, limit: float) -> torch.Tensor:
+    """What each row is multiplied by so that its norm is at most ``limit``: at most 1, and 0 where the norm is not finite.
+
+    Args:
+        norms: float [n].
+        limit: Above 0.
+
+    Returns:
+        [n], of the precision of ``norms``.
+    """
+    scale = torch.clamp(limit / norms.clamp(min=1e-30), max=1.0)
+    return torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))
 
 
 def finite(values: torch.Tensor) -> torch.Tensor:

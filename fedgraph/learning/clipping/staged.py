@@ -16,17 +16,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.learning.clipping.per_sample import finite, room
+from fedgraph.learning.clipping.per_sample import PerSampleGradients, finite
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.matrices import Rows
-from fedgraph.learning.layers.models import cross_entropy_errors, on_device
+from fedgraph.learning.layers.models import cross_entropy_errors, cut_layout_layers, on_device
 
 ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et al. 2017)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Stage s of a network. inputs: width of x₀. hidden: of every xₖ, k ≥ 1, and of every zₖ. hops: s."""
+    """Stage s of a network.
+
+    Attributes:
+        inputs: Width of x₀.
+        hidden: Width of every xₖ with k ≥ 1, and of every zₖ.
+        classes: c.
+        hops: s.
+    """
 
     inputs: int
     hidden: int
@@ -45,14 +52,18 @@ class Stage:
 
     def parts(self, vector: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """(weight [in, out], bias [out]) of W₀ … W_s and W."""
-        layers, at = [], 0
-        for i, o in self.shapes:
-            layers.append((vector[at : at + i * o].view(i, o), vector[at + i * o : at + (i + 1) * o]))
-            at += (i + 1) * o
-        return layers
+        return cut_layout_layers(vector, self.shapes)
 
     def start(self, rng: np.random.Generator, before: np.ndarray | None = None) -> np.ndarray:
-        """Glorot-uniform weights, zero biases and a zero head. before: of stage s − 1, whose bases are kept."""
+        """Glorot-uniform weights, zero biases and a zero head.
+
+        Args:
+            rng: Draws the weights.
+            before: float32 parameters of stage s − 1, whose bases are kept; None: all are drawn.
+
+        Returns:
+            float32 [num_parameters].
+        """
         drawn = [np.append(rng.uniform(-1, 1, i * o) * np.sqrt(6 / (i + o)), np.zeros(o)) for i, o in self.shapes[:-1]]
         head = np.zeros((self.shapes[-1][0] + 1) * self.classes)
         vector = np.concatenate([*drawn, head]).astype(np.float32)
@@ -62,13 +73,28 @@ class Stage:
 
 
 def rows(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
-    """z_s, what is aggregated next, float32 [n, hidden]."""
+    """z_s, what is aggregated next.
+
+    Args:
+        stage: s.
+        vector: [num_parameters].
+        xs: x₀ … x_s.
+
+    Returns:
+        float32 [n, hidden].
+    """
     weight, bias = stage.parts(on_device(vector))[stage.hops]
     return np.asarray(torch.selu(xs[stage.hops] @ weight + bias).cpu().numpy())
 
 
 def scores(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
-    """[n, c]. xs: x₀ … x_s (more are not read)."""
+    """Scores of every row, [n, c].
+
+    Args:
+        stage: s.
+        vector: [num_parameters].
+        xs: x₀ … x_s (more are not read).
+    """
     layers = stage.parts(on_device(vector))
     return np.asarray(_forward(layers, xs)[2].cpu().numpy())
 
@@ -76,13 +102,22 @@ def scores(stage: Stage, vector: np.ndarray, xs: Sequence[Rows]) -> np.ndarray:
 def clipped_gradient_sum(
     stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor, clip: float | None
 ) -> np.ndarray:
-    """Σ_rows clip(∇ cross-entropy, C) as a flat vector, float32 up to 4,096 rows and float64 beyond.
+    """Σ_rows clip(∇ cross-entropy, C).
 
-    xs: x₀ … x_s. labels: int64 [n]; a row labelled −1 contributes nothing. clip None: no clipping (not private).
+    Args:
+        stage: s.
+        vector: [num_parameters].
+        xs: x₀ … x_s.
+        labels: int64 [n]; a row labelled −1 contributes nothing.
+        clip: C; None: no clipping, which is not private.
+
+    Returns:
+        Flat [num_parameters]: float32 without clipping and up to 4,096 rows, else float64.
+
+    Raises:
+        DataError: There are more rows than ``room`` allows.
     """
-    units, errors = _clipped_errors(stage, vector, xs, labels, clip)
-    flat = _summed(xs, units, errors)
-    return flat.cpu().numpy().astype(np.float32 if clip is None else room(labels.shape[0])[0], copy=False)
+    return _gradients(stage, vector, xs, labels).clipped_sum(clip)
 
 
 def left_over_products(
@@ -94,56 +129,47 @@ def left_over_products(
     message: np.ndarray,
     weights: np.ndarray,
 ) -> np.ndarray:
-    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n], as in ``per_sample``."""
-    units, errors = _clipped_errors(stage, vector, xs, labels, clip)
-    known = torch.tensor(weights, dtype=torch.float64, device=labels.device)[:, None]
-    beyond = torch.tensor(message, device=labels.device) - _summed(xs, units, [e * known for e in errors])
-    found = torch.zeros(labels.shape[0], dtype=torch.float64, device=labels.device)
-    *bases, (weight, bias) = stage.parts(beyond.float())
-    for x, (w, b), e in zip(xs, bases, errors[:-1], strict=False):
-        found += ((x @ w + b).double() * e).sum(dim=1)
-    return (found + ((units @ weight + bias).double() * errors[-1]).sum(dim=1)).cpu().numpy()
+    """⟨clip(∇ᵢ), message − Σ_k weights_k clip(∇_k)⟩ of each row i, float64 [n], as in ``per_sample``.
+
+    Args:
+        stage: As in ``clipped_gradient_sum``, and so are the next four.
+        vector: [num_parameters].
+        xs: x₀ … x_s.
+        labels: int64 [n].
+        clip: C.
+        message: Flat [num_parameters], such as a noisy ``clipped_gradient_sum``.
+        weights: float [n], how much of each row to take off.
+    """
+    return _gradients(stage, vector, xs, labels).clipped(clip).left_over_products(stage.parts, message, weights)
 
 
 def products(
     stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor, clip: float,
     overlaps: Sequence[np.ndarray], of: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of`` (int64 [m]), float64 [m, m]. overlaps: of each xₖ (``per_sample``)."""
-    units, errors = _clipped_errors(stage, vector, xs, labels, clip)
-    own, shared = units[of].double().cpu().numpy(), [e[of].cpu().numpy() for e in errors]
-    met = [*overlaps[: stage.hops + 1], own @ own.T]
-    return np.asarray(sum((inputs + 1.0) * (e @ e.T) for inputs, e in zip(met, shared, strict=True)))
+    """⟨clip(∇ⱼ), clip(∇ₖ)⟩ for the rows j, k in ``of``, float64 [m, m].
+
+    Args:
+        stage: As in ``clipped_gradient_sum``, and so are the next four.
+        vector: [num_parameters].
+        xs: x₀ … x_s.
+        labels: int64 [n].
+        clip: C.
+        overlaps: Of each xₖ (``per_sample.overlaps``).
+        of: int64 [m], numbers of rows.
+    """
+    return _gradients(stage, vector, xs, labels).clipped(clip).products(overlaps[: stage.hops + 1], of)
 
 
-def _summed(xs: Sequence[Rows], units: torch.Tensor, errors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """The gradient of Σ_rows loss, flat, from what every layer is off by."""
-    weights = [x.gradient(e) for x, e in zip(xs, errors[:-1], strict=False)]
-    weights.append(units.to(errors[-1].dtype).T @ errors[-1])
-    return torch.cat([torch.cat([w.reshape(-1), e.sum(dim=0)]) for w, e in zip(weights, errors, strict=True)])
-
-
-def _clipped_errors(
-    stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor, clip: float | None
-) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """(u, δ₀ … δ_s and e, scaled as the clip says), [n, width] each; float64 if clipped."""
+def _gradients(stage: Stage, vector: np.ndarray, xs: Sequence[Rows], labels: torch.Tensor) -> PerSampleGradients:
+    """The gradients of all rows, not clipped."""
     layers = stage.parts(on_device(vector))
     pre, units, out, norms = _forward(layers, xs)
     error = cross_entropy_errors(out, labels)
     back = error @ layers[-1][0].T
     back = (back - units * (units * back).sum(dim=1, keepdim=True)) / norms
     inner = back * torch.where(pre > 0, SCALE, SCALE * ALPHA * torch.exp(pre.clamp(max=0)))
-    errors = [*torch.split(inner, stage.hidden, dim=1), error]
-    units = finite(units)
-    if clip is not None:
-        errors = [e.double() for e in errors]
-        lengths = [*(x.squared_norms for x in xs[: stage.hops + 1]), units.double().square().sum(dim=1)]
-        squared = sum((a + 1) * e.square().sum(dim=1) for a, e in zip(lengths, errors, strict=True))
-        total = torch.sqrt(torch.as_tensor(squared))
-        scale = torch.clamp(clip * room(labels.shape[0])[1] / total.clamp(min=1e-30), max=1.0)
-        scale = torch.where(torch.isfinite(total), scale, torch.zeros_like(scale))
-        errors = [finite(e * scale[:, None]) for e in errors]
-    return units, errors
+    return PerSampleGradients([*xs[: stage.hops + 1], finite(units)], [*torch.split(inner, stage.hidden, dim=1), error])
 
 
 def _forward(

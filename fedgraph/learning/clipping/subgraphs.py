@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.clipping.per_sample import NORM, SPREAD, room
+from fedgraph.learning.clipping.per_sample import NORM, SPREAD, finite, per_sample_scales, room
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.graphsage import Mean, Widths
 from fedgraph.learning.layers.matrices import FeatureMatrix, device
@@ -31,16 +31,29 @@ _CHUNK = 4_000_000  # entries of a dense block while Gram matrices are made
 
 
 def with_neighbours(features: sp.csr_array, adjacency: sp.csr_array) -> sp.csr_array:
-    """[x_v, mean of v's neighbours' x], CSR [n, 2d]: all that a one-layer GraphSAGE reads of v."""
+    """[x_v, mean of v's neighbours' x], all that a one-layer GraphSAGE reads of v.
+
+    Args:
+        features: CSR [n, d].
+        adjacency: CSR [n, n].
+
+    Returns:
+        CSR [n, 2d]; the second half is zero where a node has no neighbour.
+    """
     mean = sp.csr_array(row_stochastic(adjacency).astype(np.float32) @ features)
     return sp.csr_array(sp.hstack([features, mean], format="csr"))
 
 
 @dataclass(frozen=True, eq=False)
 class Roots:
-    """A client's roots, ready. x: a, [n, 2d]. members: int64 [n, D+1], each root and its neighbours, padded with n.
+    """A client's roots, ready.
 
-    gram: float64 [n, D+1, D+1], a_u·a_u' + 1 (the 1 is the bias; terms may cancel, hence the precision). degrees: float32 [n].
+    Attributes:
+        x: a, [n, 2d].
+        mean: Ā of the bounded graph.
+        members: int64 [n, D + 1], each root and its neighbours, padded with n.
+        gram: float64 [n, D + 1, D + 1], a_u·a_u' + 1. The 1 is the bias; terms may cancel, hence the precision.
+        degrees: float32 [n].
     """
 
     x: FeatureMatrix
@@ -51,7 +64,12 @@ class Roots:
 
 
 def roots(features: sp.csr_array, adjacency: sp.csr_array) -> Roots:
-    """``Roots`` of a graph whose degrees are already bounded; adjacency symmetric CSR."""
+    """What ``clipped_sum`` reads of a client's graph.
+
+    Args:
+        features: CSR [n, d].
+        adjacency: CSR [n, n], symmetric, whose degrees are already bounded.
+    """
     n, degrees = adjacency.shape[0], np.diff(adjacency.indptr)
     width = int(degrees.max(initial=0)) + 1
     members = np.full((n, width), n, dtype=np.int64)
@@ -84,8 +102,21 @@ def _gram(rows: sp.csr_array, members: np.ndarray) -> np.ndarray:
 
 
 def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch.Tensor, clip: float) -> np.ndarray:
-    """Σ_roots clip(∇ cross-entropy of the root, C), flat, float32 up to 4,096 roots and float64 beyond; a root labelled −1
-    contributes nothing."""
+    """Σ_roots clip(∇ cross-entropy of the root, C).
+
+    Args:
+        widths: Of the network; its inputs are d.
+        vector: [num_parameters].
+        inputs: Of ``roots``.
+        labels: int64 [n]; a root labelled −1 contributes nothing.
+        clip: C.
+
+    Returns:
+        Flat [num_parameters], float32 up to 4,096 roots and float64 beyond.
+
+    Raises:
+        DataError: There are more roots than ``room`` allows.
+    """
     dtype, share = room(len(labels), SPREAD)
     u0, v0, b0, u1, v1, b1 = widths.views(on_device(vector))
     before = inputs.x @ torch.cat([u0, v0]) + b0
@@ -100,14 +131,12 @@ def clipped_sum(widths: Widths, vector: np.ndarray, inputs: Roots, labels: torch
     squared, length = _first_layer(inputs, own, sent, active)
     length = torch.sqrt(outer) + length
     norms = torch.maximum(torch.sqrt(outer + squared + NORM * length.square()), length / SPREAD)
-    scale = torch.clamp(clip * share / norms.clamp(min=1e-30), max=1.0)
-    scale = torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))[:, None]
-    error, own, sent = (torch.nan_to_num(t * scale, nan=0.0, posinf=0.0, neginf=0.0) for t in (error, own, sent))
+    scale = per_sample_scales(norms, clip * share)[:, None]
+    error, own, sent = (finite(t * scale) for t in (error, own, sent))
     hidden, around = (torch.where(scale > 0, t, torch.zeros_like(t)) for t in (hidden, around))  # 0 · ∞ must be 0
 
     first = own + inputs.mean.sums(sent) * active
-    weight = inputs.x.gradient(first)
-    parts = (weight, first.sum(0), hidden.T @ error, around.T @ error, error.sum(0))
+    parts = (inputs.x.gradient(first), first.sum(0), hidden.T @ error, around.T @ error, error.sum(0))
     return torch.cat([part.reshape(-1) for part in parts]).cpu().numpy().astype(dtype, copy=False)
 
 

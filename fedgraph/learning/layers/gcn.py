@@ -26,7 +26,11 @@ from fedgraph.types import Graph
 
 
 class Hat:
-    """Â of a symmetric 0/1 adjacency with empty diagonal (CSR), as a product: only its indices are kept, no edge weights."""
+    """Â of a graph as a product; only its indices are kept, no edge weights.
+
+    Args:
+        adjacency: CSR [n, n], symmetric, ones, empty diagonal.
+    """
 
     def __init__(self, adjacency: sp.csr_array) -> None:
         self.adjacency = adjacency
@@ -41,9 +45,14 @@ class Hat:
 
 @dataclass(frozen=True, eq=False)
 class GraphInputs:
-    """One graph, ready: features, Â and labels; columns: which features ``x`` holds (None: all).
+    """One graph, ready.
 
-    pool: where labels belong to parts of the graph, the mean over each part's rows; None where they belong to nodes.
+    Attributes:
+        x: Features [n, columns].
+        hat: Â [n, n].
+        labels: int64 of nodes or of pooled parts, −1 where unknown.
+        columns: Which features ``x`` holds; None: all.
+        pool: The mean or sum over each part's rows where labels belong to parts of the graph; None where they belong to nodes.
     """
 
     x: Rows
@@ -82,10 +91,16 @@ def scores(layout: Layout, vector: torch.Tensor, inputs: GraphInputs) -> torch.T
 
 
 def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs, keep: Any = None) -> torch.Tensor:
-    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat.
+    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label; zero where none is known.
 
-    keep: a dropout mask on the hidden layer, [n, hidden], already scaled; None for none. Without a
-    known label the gradient is zero.
+    Args:
+        layout: (columns, hidden, c).
+        vector: [num_parameters].
+        inputs: The graph.
+        keep: A dropout mask on the hidden layer, [n, hidden], already scaled; None for none.
+
+    Returns:
+        Flat [num_parameters].
     """
     (w0, b0), (w1, b1) = layout.layers(vector)
     units = torch.relu(inputs.hat @ (inputs.x @ w0) + b0)
@@ -106,9 +121,18 @@ def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs, keep: An
 def trained_scores(
     attributes: Graph, adjacency: sp.csr_array, hidden: int, how: Fitting, rng: np.random.Generator
 ) -> np.ndarray:
-    """[n, c]: trained on the labelled nodes of ``attributes`` over ``adjacency`` (symmetric), asked for every node.
+    """Scores of every node after training on the labelled ones.
 
-    An adjacency of integers has edges without weights, one of floats has weights.
+    Args:
+        attributes: Features and labels.
+        adjacency: CSR [n, n], symmetric, in the place of the graph's own. One of integers has edges without weights, one of
+            floats has weights.
+        hidden: Units of the hidden layer.
+        how: Steps of Adam.
+        rng: Draws the initial parameters.
+
+    Returns:
+        float32 [n, c].
     """
     labels = torch.tensor(attributes.labels, device=device())
     hat = to_torch(symmetric_with_loops(adjacency)) if adjacency.dtype.kind == "f" else Hat(adjacency)

@@ -17,10 +17,9 @@ Parameters are one flat vector in a ``Layout``; the gradient is automatic differ
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +36,11 @@ _VARIANCE = 1e-5  # added to a variance
 
 @dataclass(frozen=True)
 class GinLayout(Layout):
-    """Linear maps, then for each of ``norms`` batch norms: scale, shift, running mean, running variance, [hidden] each."""
+    """Linear maps, then for each of ``norms`` batch norms: scale, shift, running mean, running variance, [hidden] each.
+
+    Attributes:
+        norms: How many batch norms there are.
+    """
 
     norms: int = 0
 
@@ -63,16 +66,30 @@ class GinLayout(Layout):
 
 
 def layout(num_features: int, hidden: int, layers: int, num_classes: int, norm: Norm = "rows") -> GinLayout:
-    """Widths of all linear maps in order: two for each of ``layers``, two for the head."""
+    """The layout of a GIN: widths of all linear maps in order, two for each layer and two for the head.
+
+    Args:
+        num_features: d.
+        hidden: Units of every hidden map.
+        layers: L.
+        num_classes: c.
+        norm: Which N.
+    """
     widths = (num_features, *([hidden] * (2 * layers)), hidden, num_classes)
     return GinLayout(widths, norms=2 * layers if norm == "batch" else 0)
 
 
 @dataclass(frozen=True, eq=False)
 class GraphInputs:
-    """One graph, or the union of several: x [n, columns], A + I, labels of nodes or of pooled parts; as in ``gcn``.
+    """One graph, or the union of several.
 
-    norm: which N.
+    Attributes:
+        x: float32 [n, columns].
+        reach: A + I, sparse [n, n].
+        labels: int64 of nodes or of pooled parts, −1 where unknown.
+        columns: Which features ``x`` holds.
+        pool: As in ``gcn.GraphInputs``.
+        norm: Which N.
     """
 
     x: torch.Tensor
@@ -84,7 +101,15 @@ class GraphInputs:
 
 
 def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_array, norm: Norm = "rows") -> GraphInputs:
-    """Inputs over the features that some node has. rows: CSR [n, d], the features as the network sees them."""
+    """Inputs over the features that some node has.
+
+    Args:
+        graph: Its edges.
+        pool: Its parts, or None.
+        labels: int64 of nodes or of pooled parts, −1 where unknown.
+        rows: CSR [n, d], the features as the network sees them.
+        norm: Which N.
+    """
     columns = np.unique(rows.indices)
     reach = to_torch(sp.csr_array(graph.adjacency + sp.eye_array(graph.num_nodes, format="csr")).astype(np.float32))
     x = torch.tensor(rows[:, columns].toarray(), dtype=torch.float32, device=device())
@@ -94,36 +119,27 @@ def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_ar
 def hidden_layer(
     layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
 ) -> torch.Tensor:
-    """h⁽ᴸ⁾, [n, hidden] ≥ 0. seen: while training; receives mean and variance [2, hidden] of every batch norm."""
-    aggregate, layers = _aggregate(), layout.layers(vector)
+    """h⁽ᴸ⁾, [n, hidden], at least 0.
+
+    Args:
+        layout: Of the network over the columns of ``inputs``.
+        vector: [num_parameters].
+        inputs: The graph.
+        seen: While training: receives mean and variance [2, hidden] of every batch norm. None: running statistics are read.
+    """
+    from fedgraph.learning.baselines.along_edges import product_both_ways  # not before it is used: it imports torch
+
+    layers = layout.layers(vector)
     norms = iter(layout.statistics(vector)) if layout.norms else None
     rows = inputs.x
     for (w, b), (w2, b2) in zip(layers[:-2:2], layers[1:-2:2], strict=True):
-        # A(hW) = (Ah)W, over the narrower of the two
-        summed = aggregate(inputs.reach, rows @ w) + b
+        # A(hW) = (Ah)W, over the narrower of the two; A + I is its own transpose
+        summed = product_both_ways((inputs.reach, inputs.reach), rows @ w) + b
         rows = torch.relu(_normed(summed, norms, seen)) @ w2 + b2
         rows = torch.relu(_normed(rows, norms, seen))
         if inputs.norm == "rows":
             rows = rows * torch.rsqrt(rows.square().mean(dim=1, keepdim=True) + 1e-6)
     return rows
-
-
-@functools.cache
-def _aggregate() -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """(A + I) h for a symmetric sparse matrix, which is its own transpose, as a function with a gradient by h."""
-
-    class Aggregate(torch.autograd.Function):
-        @staticmethod
-        def forward(context: Any, reach: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-            context.save_for_backward(reach)
-            return reach @ rows
-
-        @staticmethod
-        def backward(context: Any, *gradients: torch.Tensor) -> tuple[None, torch.Tensor]:
-            (reach,) = context.saved_tensors
-            return None, reach @ gradients[0]
-
-    return Aggregate.apply
 
 
 def _normed(rows: torch.Tensor, norms: Iterator[torch.Tensor] | None, seen: list[torch.Tensor] | None) -> torch.Tensor:
@@ -149,9 +165,16 @@ def scores(
 def gradient(
     layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
 ) -> torch.Tensor:
-    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat; zero without any.
+    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label; zero where none is known.
 
-    Running statistics have no gradient. seen: as in ``hidden_layer``; None reads the running statistics.
+    Args:
+        layout: As in ``hidden_layer``, and so are the others.
+        vector: [num_parameters].
+        inputs: The graph.
+        seen: While training.
+
+    Returns:
+        Flat [num_parameters]; running statistics have no gradient.
     """
     known = inputs.labels >= 0
     if not bool(known.any()):
@@ -167,7 +190,13 @@ def gradient(
 
 
 def with_statistics(layout: GinLayout, vector: torch.Tensor, seen: Sequence[torch.Tensor]) -> torch.Tensor:
-    """``vector`` with its running statistics moved towards those of a batch."""
+    """``vector`` with its running statistics moved towards those of a batch, by ``MOMENTUM``.
+
+    Args:
+        layout: Of the network.
+        vector: [num_parameters]; it is not changed.
+        seen: Of ``hidden_layer``; where it is empty nothing moves.
+    """
     if not (layout.norms and seen):
         return vector
     found = vector.clone()

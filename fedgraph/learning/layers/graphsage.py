@@ -24,7 +24,13 @@ from fedgraph.types import Graph
 
 @dataclass(frozen=True)
 class Widths:
-    """inputs d, hidden h, classes c."""
+    """Widths of the two layers.
+
+    Attributes:
+        inputs: d.
+        hidden: h.
+        classes: c.
+    """
 
     inputs: int
     hidden: int
@@ -36,11 +42,12 @@ class Widths:
         return ((d, h), (d, h), (h,), (h, c), (h, c), (c,))
 
     def views(self, vector: torch.Tensor) -> list[torch.Tensor]:
+        """U₀, V₀, b₀, U₁, V₁ and b₁ as views into ``vector``."""
         sizes = [int(np.prod(shape)) for shape in self.shapes]
         return [part.view(shape) for part, shape in zip(torch.split(vector, sizes), self.shapes, strict=True)]
 
     def start(self, rng: np.random.Generator) -> np.ndarray:
-        """Glorot-uniform weights, zero biases."""
+        """Glorot-uniform weights and zero biases, flat float32."""
         parts = []
         for shape in self.shapes:
             limit = np.sqrt(6.0 / sum(shape)) if len(shape) == 2 else 0.0
@@ -49,7 +56,11 @@ class Widths:
 
 
 class Mean:
-    """Ā and its transpose for a symmetric 0/1 adjacency (CSR; only its indices are used)."""
+    """Ā and its transpose as products.
+
+    Args:
+        adjacency: CSR [n, n], symmetric, ones; only its indices are used.
+    """
 
     def __init__(self, adjacency: sp.csr_array) -> None:
         self.adjacency = adjacency
@@ -72,14 +83,32 @@ class Mean:
 
 
 def scores(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean) -> torch.Tensor:
-    """Z, [n, c]."""
+    """Z, the scores of every node, [n, c].
+
+    Args:
+        widths: Of the network.
+        vector: Its parameters.
+        x: Features [n, d].
+        mean: Ā.
+    """
     u0, v0, b0, u1, v1, b1 = widths.views(vector)
     hidden = torch.relu(x @ u0 + mean.of(x @ v0) + b0)
     return hidden @ u1 + mean.of(hidden @ v1) + b1
 
 
 def gradient(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean, labels: torch.Tensor) -> torch.Tensor:
-    """Gradient of the mean cross-entropy over nodes with a label ≥ 0, flat."""
+    """Gradient of the mean cross-entropy over nodes with a label.
+
+    Args:
+        widths: Of the network.
+        vector: Its parameters.
+        x: Features [n, d].
+        mean: Ā.
+        labels: int64 [n], −1 where unknown.
+
+    Returns:
+        Flat, as ``vector``.
+    """
     u0, v0, b0, u1, v1, b1 = widths.views(vector)
     hidden = torch.relu(x @ u0 + mean.of(x @ v0) + b0)
     error = cross_entropy_errors(hidden @ u1 + mean.of(hidden @ v1) + b1, labels, mean=True)
@@ -92,7 +121,18 @@ def gradient(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean,
 def trained_scores(
     attributes: Graph, adjacency: sp.csr_array, hidden: int, how: Fitting, rng: np.random.Generator
 ) -> np.ndarray:
-    """[n, c]: trained on the labelled nodes of ``attributes`` over ``adjacency`` (symmetric), asked for every node."""
+    """Scores of every node after training on the labelled ones.
+
+    Args:
+        attributes: Features and labels.
+        adjacency: CSR [n, n], symmetric, in the place of the graph's own; its values are not read.
+        hidden: Units of the hidden layer.
+        how: Steps of Adam.
+        rng: Draws the initial parameters.
+
+    Returns:
+        float32 [n, c].
+    """
     x, mean = FeatureMatrix(unit_rows(attributes.features)), Mean(adjacency)
     widths = Widths(attributes.num_features, hidden, attributes.num_classes)
     labels = torch.tensor(attributes.labels, device=device())

@@ -18,8 +18,10 @@ def device() -> torch.device:
 
 
 def seed_torch(seed: int) -> None:
-    """As ``torch.manual_seed`` for the learner's device. That one also leaves a note, with the stack that called it, for every
-    kind of device that was never used, and they are never deleted: 2 ms and some memory for each step of a long training.
+    """Seed torch's stream for the learner's device, as ``torch.manual_seed`` does.
+
+    That one also leaves a note, with the stack that called it, for every kind of device that was never used, and they are never
+    deleted: 2 ms and some memory for each step of a long training.
     """
     torch.default_generator.manual_seed(seed)
     if device().type == "cuda":
@@ -27,7 +29,12 @@ def seed_torch(seed: int) -> None:
 
 
 def to_torch(matrix: sp.csr_array, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """A torch CSR tensor of the same matrix; the arrays are copied, never shared."""
+    """A torch CSR tensor of a matrix on the learner's device; the arrays are copied, never shared.
+
+    Args:
+        matrix: CSR [n, m].
+        dtype: Of its entries; None: float32.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(
@@ -41,10 +48,12 @@ def to_torch(matrix: sp.csr_array, dtype: torch.dtype | None = None) -> torch.Te
 
 
 class Rows:
-    """A matrix [n, d] with both products that a linear layer needs, and its squared row norms.
+    """A matrix [n, d] with both products that a linear layer needs.
 
-    ``x @ weight`` ([d, h] → [n, h]) and ``x.gradient(error)`` ([n, h] → [d, h] = xᵀ error); the transpose is kept once more in
-    double precision where an ``error`` is float64. squared_norms: float64 [n].
+    Attributes:
+        forward: The matrix, for ``x @ weight`` ([d, h] → [n, h]).
+        transposed: Its transpose, for ``x.gradient(error)`` ([n, h] → [d, h] = xᵀ error).
+        squared_norms: float64 [n], of its rows.
     """
 
     forward: torch.Tensor
@@ -55,6 +64,7 @@ class Rows:
         return self.forward @ weight
 
     def gradient(self, error: torch.Tensor) -> torch.Tensor:
+        """xᵀ error. Where ``error`` is float64 the product is, too: the transpose is kept once more in double precision."""
         return (self._in_double if error.dtype == torch.float64 else self.transposed) @ error
 
     @cached_property
@@ -63,7 +73,11 @@ class Rows:
 
 
 class FeatureMatrix(Rows):
-    """A sparse matrix: both products cost one pass over the non-zeros, and the transpose is stored."""
+    """A sparse matrix: both products cost one pass over the non-zeros, and the transpose is stored.
+
+    Args:
+        matrix: CSR [n, d].
+    """
 
     def __init__(self, matrix: sp.csr_array) -> None:
         self.forward = to_torch(matrix)
@@ -74,7 +88,11 @@ class FeatureMatrix(Rows):
 
 
 class DenseMatrix(Rows):
-    """float32 [n, d]: what a network takes after an aggregation."""
+    """A dense matrix, which is what a network takes after an aggregation.
+
+    Args:
+        rows: float [n, d].
+    """
 
     def __init__(self, rows: np.ndarray) -> None:
         self.forward = torch.tensor(np.asarray(rows, dtype=np.float32), device=device())
@@ -87,24 +105,33 @@ class DenseMatrix(Rows):
 
 
 def unit_rows(matrix: sp.csr_array) -> sp.csr_array:
-    """Each row divided by its own L2 norm (zero rows stay zero): no statistic crosses rows."""
-    norms = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
-    scale = np.divide(1.0, norms, out=np.zeros_like(norms, dtype=np.float64), where=norms > 0)
-    return sp.csr_array(sp.diags_array(scale).astype(np.float32) @ matrix.astype(np.float32))
+    """Each row divided by its own L2 norm (zero rows stay zero): no statistic crosses rows.
+
+    Args:
+        matrix: CSR [n, d].
+
+    Returns:
+        CSR [n, d], float32.
+    """
+    return _divide_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()))
 
 
 def sum_rows(matrix: sp.csr_array) -> sp.csr_array:
     """Each row divided by the sum of its absolute entries (zero rows stay zero), as GCN and GAT were published."""
-    sums = np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel()
-    scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
+    return _divide_rows(matrix, np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel())
+
+
+def _divide_rows(matrix: sp.csr_array, lengths: np.ndarray) -> sp.csr_array:
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths, dtype=np.float64), where=lengths > 0)
     return sp.csr_array(sp.diags_array(scale).astype(np.float32) @ matrix.astype(np.float32))
 
 
 class Pool:
-    """sizes: nodes of each graph, which follow one another in the rows. total: the sum in place of the mean.
+    """The mean or the sum of each graph's rows. A mean does not see how many nodes a graph has; a sum does.
 
-    ``forward``: [n, c] → [graphs, c], y_g = (1/n_g) Σ_{i in g} z_i, or Σ_{i in g} z_i; ``backward``: its adjoint,
-    [graphs, c] → [n, c]. A mean does not see how many nodes a graph has; a sum does.
+    Args:
+        sizes: Nodes of each graph; graphs follow one another in the rows.
+        total: The sum in place of the mean.
     """
 
     def __init__(self, sizes: Sequence[int], total: bool = False) -> None:
@@ -115,10 +142,12 @@ class Pool:
         self.share = shares[:, None]
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """[n, c] → [graphs, c], y_g = (1/n_g) Σ_{i in g} z_i, or Σ_{i in g} z_i."""
         total = torch.zeros((len(self.sizes), rows.shape[1]), dtype=rows.dtype, device=rows.device)
         return total.index_add(0, self.owner, rows) * self.share
 
     def backward(self, error: torch.Tensor) -> torch.Tensor:
+        """The adjoint of ``forward``, [graphs, c] → [n, c]."""
         return (error * self.share)[self.owner]
 
 

@@ -18,10 +18,12 @@ from fedgraph.learning.layers.matrices import Rows, device
 
 @dataclass(frozen=True)
 class Layout:
-    """widths: (inputs, hidden…, outputs). ReLU between layers; two widths are a multinomial logistic regression.
+    """The layers of a feed-forward network. Between layers there is a ReLU.
 
-    bias_scale: the constant that every bias is multiplied by. Where rows have unit norm a scale below 1 keeps the bias
-    from taking up most of a clipped gradient.
+    Attributes:
+        widths: (inputs, hidden…, outputs); two widths are a multinomial logistic regression.
+        bias_scale: The constant that every bias is multiplied by. Where rows have unit norm a scale below 1 keeps the bias from
+            taking up most of a clipped gradient.
     """
 
     widths: tuple[int, ...]
@@ -29,23 +31,21 @@ class Layout:
 
     @property
     def shapes(self) -> tuple[tuple[int, int], ...]:
+        """(inputs, outputs) of each layer."""
         return tuple(zip(self.widths[:-1], self.widths[1:], strict=True))
 
     @property
     def num_parameters(self) -> int:
+        """How many numbers the flat vector has."""
         return sum((i + 1) * o for i, o in self.shapes)
 
     def layers(self, vector: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """(weight [in, out], scaled bias [out]) of each layer of ``vector`` [num_parameters]; weights are views."""
-        found, at = [], 0
-        for i, o in self.shapes:
-            bias = vector[at + i * o : at + (i + 1) * o]
-            found.append((vector[at : at + i * o].view(i, o), bias if self.bias_scale == 1.0 else self.bias_scale * bias))
-            at += (i + 1) * o
-        return found
+        layers = cut_layout_layers(vector, self.shapes)
+        return layers if self.bias_scale == 1.0 else [(weight, self.bias_scale * bias) for weight, bias in layers]
 
     def start(self, rng: np.random.Generator) -> np.ndarray:
-        """Initial parameters: zeros for a single layer (convex), Glorot-uniform weights and zero biases otherwise."""
+        """Initial parameters, float32: zeros for a single layer (convex), else Glorot-uniform weights and zero biases."""
         vector = np.zeros(self.num_parameters, dtype=np.float32)
         if len(self.shapes) == 1:
             return vector
@@ -57,11 +57,33 @@ class Layout:
         return vector
 
 
+def cut_layout_layers(vector: torch.Tensor, shapes: Sequence[tuple[int, int]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """(weight [in, out], bias [out]) of each layer, as views into a flat vector.
+
+    Args:
+        vector: [num_parameters], each weight followed by its bias.
+        shapes: (in, out) of each layer.
+    """
+    found, at = [], 0
+    for i, o in shapes:
+        found.append((vector[at : at + i * o].view(i, o), vector[at + i * o : at + (i + 1) * o]))
+        at += (i + 1) * o
+    return found
+
+
 Laid = TypeVar("Laid", bound=Layout)
 
 
 def select(layout: Laid, columns: np.ndarray) -> tuple[Laid, np.ndarray]:
-    """(the layout over ``columns`` of the input only, where its parameters sit in the full vector)."""
+    """The same network over some columns of its input.
+
+    Args:
+        layout: Of the whole network.
+        columns: int [k], numbers of features.
+
+    Returns:
+        (its layout, where its parameters sit in the full vector).
+    """
     inputs, width = layout.widths[:2]
     first = (columns[:, None] * width + np.arange(width)).reshape(-1)
     rest = np.arange(inputs * width, layout.num_parameters)
@@ -74,14 +96,29 @@ def on_device(vector: np.ndarray) -> torch.Tensor:
 
 
 def logits(layout: Layout, vector: np.ndarray, x: Rows) -> np.ndarray:
-    """[n, c] scores before the softmax."""
+    """Scores before the softmax.
+
+    Args:
+        layout: Of the network.
+        vector: [num_parameters].
+        x: Rows [n, d].
+
+    Returns:
+        float32 [n, c].
+    """
     return forward(layout.layers(on_device(vector)), x)[1].cpu().numpy()
 
 
 def cross_entropy_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False) -> torch.Tensor:
-    """[n, c]: ∂loss/∂scores, softmax − one-hot, of the sum (or mean) of the cross-entropies of known labels.
+    """∂loss/∂scores, which is softmax − one-hot, of the sum (or mean) of the cross-entropies of known labels.
 
-    scores: [n, c] before the softmax. labels: int64 [n]; a row labelled −1 contributes nothing, and has zeros.
+    Args:
+        scores: [n, c] before the softmax.
+        labels: int64 [n]; a row labelled −1 contributes nothing, and has zeros.
+        mean: The mean in place of the sum.
+
+    Returns:
+        [n, c].
     """
     known = labels >= 0
     error = torch.softmax(scores, dim=1)
@@ -90,7 +127,15 @@ def cross_entropy_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool 
 
 
 def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: Rows) -> tuple[list[torch.Tensor], torch.Tensor]:
-    """(units of every hidden layer after its ReLU, [n, width] each; scores [n, c])."""
+    """The network, layer by layer.
+
+    Args:
+        layers: (weight, bias) of each.
+        x: Rows [n, d].
+
+    Returns:
+        (units of every hidden layer after its ReLU, [n, width] each; scores [n, c]).
+    """
     units: list[torch.Tensor] = []
     out = (x @ layers[0][0]).add_(layers[0][1])
     for weight, bias in layers[1:]:
@@ -100,5 +145,10 @@ def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: Rows) -> tup
 
 
 def through_relu(error: torch.Tensor, units: torch.Tensor) -> torch.Tensor:
-    """``error`` [n, width] where its unit is at work, else 0: ∂loss/∂(before the ReLU), in place. units: after the ReLU."""
+    """``error`` where its unit is at work, else 0: ∂loss/∂(before the ReLU).
+
+    Args:
+        error: [n, width], overwritten.
+        units: [n, width], after the ReLU.
+    """
     return error.mul_(torch.sign(units))

@@ -27,9 +27,14 @@ Inputs = gcn.GraphInputs | gin.GraphInputs
 
 @dataclass(frozen=True)
 class Network:
-    """model: which one. layout: widths of its linear maps. hops: how far a row reaches, in rounds of messages.
+    """A shared model of small graphs.
 
-    pooling: of several graphs at a client; ``none`` where labels belong to nodes. norm: of GIN's layers.
+    Attributes:
+        model: Which one.
+        layout: Widths of its linear maps.
+        hops: How far a row reaches, in rounds of messages.
+        pooling: Of several graphs at a client; ``none`` where labels belong to nodes.
+        norm: Of GIN's layers.
     """
 
     model: Model
@@ -56,15 +61,29 @@ def network(
     pooling: Pooling = "mean",
     norm: gin.Norm = "rows",
 ) -> Network:
-    """The GCN always has two layers; ``layers`` and ``norm`` are for GIN."""
+    """The layout of a shared model.
+
+    Args:
+        model: ``gcn``, which always has two layers, or ``gin``.
+        num_features: d.
+        hidden: Units of every hidden map.
+        layers: Of a GIN.
+        num_classes: c.
+        pooling: Of several graphs at a client.
+        norm: Of a GIN.
+    """
     if model == "gcn":
         return Network(model, Layout((num_features, hidden, num_classes)), 2, pooling)
     return Network(model, gin.layout(num_features, hidden, layers, num_classes, norm), layers, pooling, norm)
 
 
 def inputs(net: Network, graph: Graph, sizes: tuple[int, ...] | None) -> Inputs:
-    """A client's arrays. sizes: nodes per graph where ``graph`` is a union of several; unless pooling is ``none``, each node
-    is labelled as its graph is.
+    """A client's arrays.
+
+    Args:
+        net: The network.
+        graph: One graph, or the union of several.
+        sizes: Nodes of each graph of the union, else None. Unless pooling is ``none``, each node is labelled as its graph is.
     """
     pool = Pool(sizes, net.pooling == "sum") if sizes and net.pooling != "none" else None
     labels = graph.labels if pool is None or sizes is None else graph.labels[first_rows(sizes)]
@@ -80,13 +99,24 @@ def inputs(net: Network, graph: Graph, sizes: tuple[int, ...] | None) -> Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """A client's graphs as batches. adjacency: CSR of their union. sizes: nodes of each."""
+    """A client's graphs as batches.
+
+    Attributes:
+        adjacency: CSR of their union.
+        sizes: Nodes of each.
+    """
 
     adjacency: sp.csr_array
     sizes: tuple[int, ...]
 
     def inputs(self, whole: gin.GraphInputs, size: int, epoch: int) -> list[gin.GraphInputs]:
-        """Batches of ``size`` graphs in an order drawn for ``epoch``; a last one of a single graph joins the one before."""
+        """Batches in an order that is drawn for ``epoch``; a last one of a single graph joins the one before.
+
+        Args:
+            whole: All graphs of the client.
+            size: Graphs of a batch.
+            epoch: Names the order.
+        """
         order = np.random.default_rng([epoch, len(self.sizes)]).permutation(len(self.sizes))
         cuts = [at for at in range(size, order.size, size) if order.size - at > 1]
         return [self._part(whole, chosen) for chosen in np.split(order, cuts)]
@@ -102,7 +132,15 @@ class Batches:
 
 
 def selected(net: Network, given: Inputs) -> tuple[Network, np.ndarray]:
-    """(the network over the features in use, where its parameters sit in the full vector)."""
+    """The network over the features in use.
+
+    Args:
+        net: Over all features.
+        given: A client's arrays, which say what columns they hold.
+
+    Returns:
+        (the smaller network, where its parameters sit in the full vector).
+    """
     assert given.columns is not None
     layout, where = select(net.layout, given.columns)
     return replace(net, layout=layout), where
@@ -114,7 +152,16 @@ def _gin(net: Network) -> gin.GinLayout:
 
 
 def gradient(net: Network, vector: torch.Tensor, given: Inputs) -> torch.Tensor:
-    """Gradient of the mean cross-entropy, flat."""
+    """Gradient of the mean cross-entropy over nodes (or graphs) with a known label; zero where none is known.
+
+    Args:
+        net: The network over the columns of ``given``.
+        vector: [num_parameters].
+        given: A client's arrays.
+
+    Returns:
+        Flat [num_parameters].
+    """
     if isinstance(given, gin.GraphInputs):
         return gin.gradient(_gin(net), vector, given)
     return gcn.gradient(net.layout, vector, given)
@@ -128,7 +175,17 @@ def scores(net: Network, vector: torch.Tensor, given: Inputs) -> torch.Tensor:
 
 
 def embedding(net: Network, vector: torch.Tensor, given: Inputs, source: Source) -> np.ndarray:
-    """float64 in [0, 1]: [n, c] softmax of the scores, or [n, hidden] x/(1 + x) of the last hidden layer x ≥ 0."""
+    """Rows of all nodes, between 0 and 1.
+
+    Args:
+        net: The network over the columns of ``given``.
+        vector: [num_parameters].
+        given: A client's arrays.
+        source: ``softmax`` of the scores, or ``hidden``: x/(1 + x) of the last hidden layer x ≥ 0.
+
+    Returns:
+        float64 [n, c] or [n, hidden].
+    """
     if source == "softmax":
         return torch.softmax(scores(net, vector, given), dim=1).cpu().numpy().astype(np.float64)
     if isinstance(given, gin.GraphInputs):
@@ -140,12 +197,27 @@ def embedding(net: Network, vector: torch.Tensor, given: Inputs, source: Source)
 
 
 def embedding_width(net: Network, source: Source) -> int:
-    """Columns of the embedding."""
+    """Columns of the embedding.
+
+    Args:
+        net: The network.
+        source: As in ``embedding``.
+    """
     return net.layout.widths[-1] if source == "softmax" else net.layout.widths[1]
 
 
 def graph_scores(net: Network, vector: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
-    """[graphs, c]: the model itself as a classifier, the mean (or sum) of its nodes' scores."""
+    """The model itself as a classifier of graphs: the mean (or sum) of their nodes' scores.
+
+    Args:
+        net: Over all features.
+        vector: [num_parameters].
+        graph: The union of several graphs.
+        sizes: Nodes of each.
+
+    Returns:
+        float32 [graphs, c].
+    """
     given = inputs(net, graph, sizes)
     own, where = selected(net, given)
     assert given.pool is not None

@@ -20,7 +20,18 @@ from fedgraph.learning.late import torch
 def adam(
     vector: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor], epochs: int, rate: float, decay: float
 ) -> torch.Tensor:
-    """``epochs`` full-batch Adam steps (Kingma & Ba 2015) with L2 weight ``decay``; returns a new vector."""
+    """Full-batch Adam steps (Kingma & Ba 2015, β = 0.9 and 0.999).
+
+    Args:
+        vector: [p], where it begins.
+        gradient: Parameters → gradient, [p] each.
+        epochs: How many steps.
+        rate: Step size.
+        decay: Weight of the L2 penalty.
+
+    Returns:
+        A new vector [p].
+    """
     first, second = torch.zeros_like(vector), torch.zeros_like(vector)
     for step in range(1, epochs + 1):
         g = gradient(vector) + decay * vector
@@ -38,7 +49,19 @@ def momentum_descent(
     rate: float,
     momentum: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """``epochs`` full-batch steps v ← momentum · v + gradient, w ← w − rate · v; returns new (w, v)."""
+    """Full-batch steps v ← momentum · v + gradient, w ← w − rate · v.
+
+    Args:
+        vector: w, [p].
+        velocity: v, [p].
+        gradient: Parameters → gradient, [p] each.
+        epochs: How many steps.
+        rate: Step size.
+        momentum: In [0, 1).
+
+    Returns:
+        New (w, v).
+    """
     for _ in range(epochs):
         velocity = momentum * velocity + gradient(vector) if momentum else gradient(vector)
         vector = vector - rate * velocity
@@ -50,9 +73,15 @@ _SINGLES, _VECTOR = constant(nt.float32), nt.Array(nt.float32, 1, "C")
 
 @dataclass(eq=False)
 class Optimiser:
-    """Parameters that follow gradients. vector: float32 [p], copied. rule: ``adam`` (Kingma & Ba 2015) or ``sgd``.
+    """Parameters that follow gradients.
 
-    ``first``, ``second``: Adam's moment estimates [p]; ``steps``: how many gradients have been seen.
+    Attributes:
+        vector: float32 [p]; what is given is copied.
+        rate: Step size.
+        rule: ``adam`` (Kingma & Ba 2015) or ``sgd``.
+        first: Adam's first moment estimates, [p]; empty ones begin as zeros.
+        second: Adam's second moment estimates, [p]; empty ones begin as zeros.
+        steps: How many gradients have been seen.
     """
 
     vector: np.ndarray
@@ -69,13 +98,19 @@ class Optimiser:
         self.second = np.zeros_like(self.vector) if empty else np.array(self.second, np.float32)
 
     def step(self, gradient: np.ndarray, scale: float) -> None:
-        """Follow ``scale``·gradient ([p], only read, as float32)."""
+        """Follow ``scale``·gradient.
+
+        Args:
+            gradient: [p], only read, as float32.
+            scale: What it is multiplied by, such as one over a number of rows.
+        """
         gradient = gradient.astype(np.float32, copy=False)
         self.steps += 1
         if self.rule == "sgd":
             self.vector -= np.float32(self.rate * scale) * gradient
             return
-        undo_first, undo_second = 1 / (1 - 0.9**self.steps), 1 / (1 - 0.999**self.steps)
+        undo_first = 1 / (1 - 0.9**self.steps)
+        undo_second = 1 / (1 - 0.999**self.steps)
         _adam(gradient, scale, self.rate * undo_first, undo_second, self.vector, self.first, self.second)
 
 
@@ -91,7 +126,13 @@ def _adam(gradient, scale, rate, undo_second, vector, first, second):  # type: i
 
 @dataclass(frozen=True, eq=False)
 class Descended:
-    """Where a descent is: parameters, velocity and the average of the last iterates so far, float32 [p] each."""
+    """Where a descent is.
+
+    Attributes:
+        parameters: float32 [p].
+        velocity: float32 [p].
+        average: float32 [p], of the last iterates so far.
+    """
 
     parameters: np.ndarray
     velocity: np.ndarray
@@ -100,10 +141,13 @@ class Descended:
 
 @dataclass(frozen=True)
 class Descent:
-    """Heavy-ball gradient descent with an average of the last iterates; all of it is post-processing.
+    """Heavy-ball gradient descent with an average of the last iterates. All of it is post-processing.
 
-    rate: step size on the mean gradient. momentum: in [0, 1). steps: how many will be taken. averaged: share of
-    the last iterates that enters the average.
+    Attributes:
+        rate: Step size on the mean gradient.
+        momentum: In [0, 1).
+        steps: How many will be taken.
+        averaged: Share of the last iterates that enters the average.
     """
 
     rate: float
@@ -123,7 +167,13 @@ class Descent:
         return float(np.linalg.norm(met))
 
     def step(self, memory: Descended, mean_gradient: np.ndarray, number: int) -> Descended:
-        """The memory after step ``number`` (0, 1, …)."""
+        """The memory after one step.
+
+        Args:
+            memory: Before it.
+            mean_gradient: [p].
+            number: Of the step: 0, 1, ….
+        """
         velocity = self.momentum * memory.velocity + mean_gradient.astype(np.float32, copy=False)
         parameters = memory.parameters - np.float32(self.rate) * velocity
         first = self.steps - max(1, round(self.averaged * self.steps))
@@ -134,27 +184,56 @@ class Descent:
 
 
 def full_width(strength: float) -> tuple[int, float, float]:
-    """(steps, rate, clip) of a logistic regression on all features as they are, from s = n·μ; momentum 0.9, half averaged.
+    """Settings of a logistic regression on all features as they are; momentum is 0.9, and half of the iterates are averaged.
 
-    Every row is clipped far below the norm that its gradient has at first, so each has the same say; the more signal there is,
+    Every row is clipped far below the norm that its gradient has at first, so each has the same say. The more signal there is,
     the further the descent goes before noise is all that it adds. Chosen on Cora-ML (ε = 1 and 8) and CS, test nodes in sight.
+
+    Args:
+        strength: s = n·μ.
+
+    Returns:
+        (steps, rate, clip).
     """
     steps = int(np.clip(round(40 * np.sqrt(strength / 1000)), 20, 200))
     return steps, float(80 * np.clip(np.sqrt(strength / 1e4), 1, 2)), 0.1
 
 
 def poisson_mask(num_rows: int, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """bool [num_rows]: a fresh, secret coin of probability ``rate`` per row."""
+    """A fresh, secret coin for each row.
+
+    Args:
+        num_rows: n.
+        rate: Of a row to be chosen; from 1 on all are, and nothing is drawn.
+        rng: Of a private stream.
+
+    Returns:
+        bool [n].
+    """
     return np.ones(num_rows, dtype=bool) if rate >= 1 else rng.random(num_rows) < rate
 
 
 def fixed_mask(num_rows: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
-    """bool [num_rows] with exactly ``batch_size`` ones, uniformly, without replacement."""
+    """A batch of fixed size, drawn uniformly without replacement.
+
+    Args:
+        num_rows: n.
+        batch_size: How many rows; all of them where there are no more.
+        rng: Of a private stream.
+
+    Returns:
+        bool [n].
+    """
     mask = np.zeros(num_rows, dtype=bool)
     mask[rng.permutation(num_rows)[:batch_size]] = True
     return mask
 
 
 def masked(labels: torch.Tensor, mask: np.ndarray) -> torch.Tensor:
-    """``labels`` with −1 where ``mask`` is False: such a row contributes nothing to a gradient sum."""
+    """Labels of the chosen rows alone: a row labelled −1 contributes nothing to a gradient sum.
+
+    Args:
+        labels: int64 [n].
+        mask: bool [n], the rows that stay.
+    """
     return labels if mask.all() else torch.where(torch.tensor(mask, device=labels.device), labels, -1)

@@ -32,7 +32,14 @@ Correction = Literal["drop", "forward", "none"]
 
 @dataclass(frozen=True)
 class Channel:
-    """How labels became noisy, and what is done about it. keep: P(y′ = y). hops: K of ``drop``."""
+    """How labels became noisy, and what is done about it.
+
+    Attributes:
+        num_classes: c.
+        keep: P(y′ = y).
+        correction: ``drop``, ``forward`` or ``none``.
+        hops: K of ``drop``.
+    """
 
     num_classes: int
     keep: float
@@ -46,7 +53,15 @@ class Channel:
         return np.full((self.num_classes, self.num_classes), other) + (self.keep - other) * np.eye(self.num_classes)
 
     def targets(self, average: sp.csr_array, labels: np.ndarray) -> np.ndarray:
-        """What is learned, int64 [n], −1 where there is no label: y′, or ỹ with ``drop``."""
+        """What is learned: y′, or ỹ with ``drop``.
+
+        Args:
+            average: S, CSR [n, n].
+            labels: y′, int64 [n], −1 where there is no label.
+
+        Returns:
+            int64 [n], −1 where there is no label.
+        """
         if self.correction != "drop":
             return labels
         known = labels >= 0
@@ -58,10 +73,17 @@ class Channel:
 
 
 class Average:
-    """P^hops and its transpose, as products on the device."""
+    """P^hops and its transpose, as products on the device.
+
+    Args:
+        matrix: P, CSR [n, n].
+        hops: How often it is applied.
+    """
 
     def __init__(self, matrix: sp.csr_array, hops: int) -> None:
-        self.forward, self.backward, self.hops = to_torch(matrix), to_torch(sp.csr_array(matrix.T.tocsr())), hops
+        self.forward = to_torch(matrix)
+        self.backward = to_torch(sp.csr_array(matrix.T.tocsr()))
+        self.hops = hops
 
     def __matmul__(self, rows: torch.Tensor) -> torch.Tensor:
         for _ in range(self.hops):
@@ -90,9 +112,21 @@ def train(
     rng: np.random.Generator,
     shift: float = 0.0,
 ) -> np.ndarray:
-    """Scores [n, c] of every node. labels: noisy, int64 [n], −1 where there is none. features: sparse [n, d], any scale.
+    """Scores of every node after training on noisy features and labels.
 
-    shift: what is added to every entry of the features.
+    Args:
+        adjacency: CSR [n, n], public.
+        features: Sparse [n, d], any scale.
+        labels: Noisy, int64 [n], −1 where there is none.
+        channel: How they became noisy.
+        hidden: Units of the hidden layer.
+        feature_hops: K of KProp.
+        how: Steps of Adam.
+        rng: Draws the initial parameters.
+        shift: What is added to every entry of the features.
+
+    Returns:
+        float32 [n, c].
     """
     layout = Layout((features.shape[1], hidden, channel.num_classes))
     x, average = FeatureMatrix(features), Average(row_stochastic(adjacency), feature_hops)
@@ -100,20 +134,23 @@ def train(
     itself = with_itself(adjacency)
     loss = _Loss(channel, Average(itself, channel.hops), channel.targets(itself, labels))
 
-    def gradient(vector: torch.Tensor) -> torch.Tensor:
+    def forward(vector: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """(H [n, hidden], logits [n, c])."""
         (w0, b0), (w1, b1) = layout.layers(vector)
         inner = torch.relu((average @ (x @ w0 + shift * w0.sum(dim=0))) + b0)
-        error = loss.gradient((hat @ (inner @ w1)) + b1)
+        return inner, (hat @ (inner @ w1)) + b1
+
+    def gradient(vector: torch.Tensor) -> torch.Tensor:
+        inner, scores = forward(vector)
+        error = loss.gradient(scores)
         spread = hat @ error
-        back = through_relu(spread @ w1.T, inner)
+        back = through_relu(spread @ layout.layers(vector)[1][0].T, inner)
         spread_back = average.gradient(back)
         first = x.gradient(spread_back) + shift * spread_back.sum(dim=0)
         return torch.cat([first.reshape(-1), back.sum(dim=0), (inner.T @ spread).reshape(-1), error.sum(dim=0)])
 
     vector = adam(on_device(layout.start(rng)), gradient, how.epochs, how.rate, how.decay)
-    (w0, b0), (w1, b1) = layout.layers(vector)
-    inner = torch.relu((average @ (x @ w0 + shift * w0.sum(dim=0))) + b0)
-    return ((hat @ (inner @ w1)) + b1).cpu().numpy()
+    return forward(vector)[1].cpu().numpy()
 
 
 class _Loss:

@@ -23,13 +23,20 @@ MOST_STEPS = 200
 
 @dataclass(frozen=True)
 class Loss:
-    """ℓ for one entry, with ``num_classes`` = c. width: of the pseudo-Huber loss."""
+    """ℓ for one entry.
+
+    Attributes:
+        name: Which loss.
+        num_classes: c.
+        width: w of the pseudo-Huber loss.
+    """
 
     name: LossName
     num_classes: int
     width: float = 1.0
 
     def value(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """ℓ(x; y), entry by entry."""
         if self.name == "soft-margin":
             return (np.logaddexp(0.0, x) - y * x) / self.num_classes
         u = (x - y) / self.width
@@ -52,10 +59,14 @@ class Loss:
 
 @dataclass(frozen=True, eq=False)
 class LinearObjective:
-    """F for fixed public labels (int64 [n₁], all ≥ 0) and total regulariser Λ > 0. prior: Θ₀ = prior · [I … I], which reads
-    class scores as they are (d a multiple of c), or 0. tolerance: gradient norm to reach.
+    """F for fixed public labels. Rows z [n₁, d] and the noise B [d, c] are arguments of its methods, because they are private.
 
-    Rows z [n₁, d] and the noise B [d, c] are arguments, because they are private.
+    Attributes:
+        loss: ℓ.
+        labels: int64 [n₁], all ≥ 0.
+        regulariser: Λ, in all; above 0.
+        tolerance: Norm of the gradient to reach.
+        prior: Θ₀ = prior · [I … I], which reads class scores as they are (d is a multiple of c); 0: Θ₀ = 0.
     """
 
     loss: Loss
@@ -86,10 +97,17 @@ class LinearObjective:
         return (fit + noise) / len(rows) + self.regulariser * (theta - self.centre(len(theta)))
 
     def minimise(self, rows: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Θ [d, c] by damped Newton steps, from Θ₀ until ‖∇F‖ ≤ tolerance or ``MOST_STEPS``; the caller checks which.
+        """The minimiser by damped Newton steps, from Θ₀ until ‖∇F‖ ≤ tolerance / 2 or ``MOST_STEPS``. The caller checks which.
 
-        Each column halves its own step until F falls enough (Armijo, 1e-4); near the minimum, where F no longer resolves
-        the fall, the full step is taken.
+        Each column halves its own step until F falls enough (Armijo, 1e-4). Near the minimum, where F no longer resolves the
+        fall, the full step is taken.
+
+        Args:
+            rows: z, float64 [n₁, d].
+            noise: B, float64 [d, c].
+
+        Returns:
+            Θ, float64 [d, c].
         """
         theta = self.centre(rows.shape[1])
         for _ in range(MOST_STEPS):

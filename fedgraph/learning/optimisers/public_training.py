@@ -26,7 +26,13 @@ from fedgraph.types import Graph
 
 @dataclass(frozen=True)
 class Fitting:
-    """epochs: Adam steps. rate: its step size. decay: L2 weight."""
+    """How long a network is trained, by full-batch Adam.
+
+    Attributes:
+        epochs: Steps.
+        rate: Step size.
+        decay: Weight of the L2 penalty.
+    """
 
     epochs: int
     rate: float
@@ -70,18 +76,34 @@ def centred_probabilities(scores: np.ndarray) -> np.ndarray:
 
 
 def hidden_units(layout: Layout, vector: np.ndarray, x: Rows) -> np.ndarray:
-    """Activations of the first hidden layer, [n, hidden]."""
+    """Activations of the first hidden layer.
+
+    Args:
+        layout: Of the network.
+        vector: [num_parameters].
+        x: Rows [n, d].
+
+    Returns:
+        float32 [n, hidden].
+    """
     weight, bias = layout.layers(on_device(vector))[0]
     return torch.relu(x @ weight + bias).cpu().numpy()
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """How public features become the rows that are aggregated; no edge is read.
+    """How public features become the rows that are aggregated. No edge is read.
 
-    output: ``classes`` (centred class probabilities; a labelled node's own row is out of fold), ``hidden`` (hidden
-    units after ReLU), ``published`` (signed unit rows of the network that GAP's released code trains) or ``none`` (the
-    features themselves). hidden: units. folds: for ``classes``.
+    Attributes:
+        output: What a row is:
+
+            * ``classes``: centred class probabilities; a labelled node's own row is out of fold;
+            * ``hidden``: hidden units after ReLU;
+            * ``published``: signed unit rows of the network that GAP's released code trains;
+            * ``none``: the features themselves.
+        hidden: Units of the hidden layer.
+        folds: For ``classes``; 1: none.
+        how: Steps of Adam.
     """
 
     output: str
@@ -92,9 +114,12 @@ class Encoder:
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """own: what the classifier sees of the node itself. message: what its neighbours sum. float32 [n, h] each.
+    """What an encoder gives for every node.
 
-    parameters: the trained network's, flat float32 (``rows_of`` encodes other nodes with them); empty without a network.
+    Attributes:
+        own: float32 [n, h], what the classifier sees of the node itself.
+        message: float32 [n, h], what its neighbours sum.
+        parameters: The trained network's, flat float32 (``rows_of`` encodes other nodes with them); empty without a network.
     """
 
     own: np.ndarray
@@ -107,9 +132,13 @@ _KEEP = 4
 
 
 def encode_nodes(public: Graph, encoder: Encoder) -> Encoded:
-    """The encoder's outputs for every node of a graph whose features and labels are public.
+    """The encoder's outputs for every node. They depend on features, labels and ``encoder`` alone (which name the random
+    stream,
+    too), so they are computed once (``learning.once``).
 
-    Depends on these and on ``encoder`` alone (they name the random stream too), so it is computed once (``learning.once``).
+    Args:
+        public: A graph whose features and labels are public.
+        encoder: How they are encoded.
     """
     digest = hashlib.sha256(repr(encoder).encode())
     for array in (public.features.indptr, public.features.indices, public.features.data, public.labels):
@@ -144,7 +173,16 @@ def _encode(public: Graph, encoder: Encoder, rng: np.random.Generator) -> Encode
 
 
 def rows_of(parameters: np.ndarray, encoder: Encoder, graph: Graph) -> np.ndarray:
-    """What the trained encoder says of the nodes of another graph with the same features: ``own`` of unseen rows."""
+    """What the trained encoder says of the nodes of another graph with the same features: ``own`` of unseen rows.
+
+    Args:
+        parameters: Of ``Encoded``.
+        encoder: The same that trained them.
+        graph: Its features are read.
+
+    Returns:
+        float32 [n, h].
+    """
     rows = unit_rows(graph.features)
     if encoder.output == "none":
         return rows.toarray()
@@ -160,14 +198,20 @@ def rows_of(parameters: np.ndarray, encoder: Encoder, graph: Graph) -> np.ndarra
 
 @dataclass(frozen=True)
 class Chosen:
-    """A classifier on the first ``depth + 1`` inputs. parameters: flat float32."""
+    """A classifier on the first ``depth + 1`` inputs.
+
+    Attributes:
+        layout: Of its network.
+        parameters: Flat float32.
+        depth: The last input that it reads.
+    """
 
     layout: Layout
     parameters: np.ndarray
     depth: int
 
     def scores(self, inputs: Sequence[np.ndarray]) -> np.ndarray:
-        """[n, c]."""
+        """float32 [n, c]. inputs: as in ``classifier``."""
         return logits(self.layout, self.parameters, _joined(inputs, self.depth))
 
 
@@ -179,10 +223,16 @@ def classifier(
     choose: bool,
     rng: np.random.Generator,
 ) -> Chosen:
-    """A network on the concatenation of ``inputs`` ([n, h] each), trained on the labelled rows.
+    """A network on inputs side by side, trained on the labelled rows.
 
-    widths: (hidden…, classes). choose: how many of the inputs to read is decided on a fifth of the labels, which
-    are public, so a noisy deep hop cannot harm; otherwise all of them are read.
+    Args:
+        inputs: float [n, h] each, the hops in order.
+        labels: int64 [n], −1 where unknown; they are public.
+        widths: (hidden…, classes).
+        how: Steps of Adam.
+        choose: How many of the inputs to read is decided on a fifth of the labels, so a noisy deep hop cannot harm. Otherwise
+            all of them are read.
+        rng: Chooses the fifth and draws initial parameters.
     """
     depths = range(len(inputs)) if choose else range(len(inputs) - 1, len(inputs))
     best, best_depth = -1.0, depths[-1]

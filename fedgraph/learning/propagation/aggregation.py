@@ -39,8 +39,16 @@ def _add_rows(indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray, out: np
 
 
 def neighbour_sums(adjacency: sp.csr_array, rows: np.ndarray, dtype: type = np.float32) -> np.ndarray:
-    """A·rows for a 0/1 matrix A (CSR [n, m], data ignored), summed in float64; rows [m, h] → ``dtype`` [n, h]. Rows are
-    read as float32, or as float64 where ``dtype`` is."""
+    """A·rows for a 0/1 matrix A, summed in double precision.
+
+    Args:
+        adjacency: A, CSR [n, m]; its values are not read.
+        rows: float [m, h], read as float32, or as float64 where ``dtype`` is float64 and they are.
+        dtype: In which sums are stored.
+
+    Returns:
+        [n, h].
+    """
     rows = np.ascontiguousarray(rows, dtype=np.float64 if dtype is np.float64 and rows.dtype == np.float64 else np.float32)
     if device().type == "cuda":
         ones = sp.csr_array((np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
@@ -61,9 +69,16 @@ def _add_weighted(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, 
 
 
 def weighted_sums(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
-    """W·rows, CSR [n, m] of float64 times float32 [m, h] → float64 [n, h], rows added in their stored order.
+    """W·rows, added in their stored order.
 
     With 0 ≤ W ≤ 1 and rows of norm at most 1, n terms at most, a row of the result is off by less than n²·2⁻⁵² in norm.
+
+    Args:
+        weights: W, CSR [n, m] of float64.
+        rows: [m, h], read as float32.
+
+    Returns:
+        float64 [n, h].
     """
     rows = np.ascontiguousarray(rows, dtype=np.float32)
     if device().type == "cuda":
@@ -74,10 +89,17 @@ def weighted_sums(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
 
 
 def unit_length(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
-    """Each row of a float [n, h] array scaled to L2 norm ``length``, float32; a row of zeros stays zero (0/0 = 0).
+    """Each row scaled to L2 norm ``length``, less ``SLACK`` for rounding. A row of zeros stays zero (0/0 = 0).
 
     **Guarantee.** Every row of the result has norm at most ``length``, also after rounding, or the input held NaN
     or infinity, which the desk refuses.
+
+    Args:
+        rows: float [n, h].
+        length: Above 0.
+
+    Returns:
+        float32 [n, h].
     """
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     scale = np.divide(length * (1.0 - SLACK), norms, out=np.zeros_like(norms), where=norms > 0)
@@ -85,14 +107,27 @@ def unit_length(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
 
 
 def hop_rounding(num_rows: int) -> tuple[type, float]:
-    """How a hop over ``num_rows`` rows (a public number) is stored, and how much rounding can add to what one row changes."""
+    """How a hop is stored, and how much rounding can add to what one row changes.
+
+    Args:
+        num_rows: How many rows there are, a public number.
+
+    Returns:
+        (float32 or float64, what is added to a sensitivity of 1).
+    """
     double = num_rows**2 * 2.0**-52
     return (np.float32, num_rows * 2.0**-23 + double) if num_rows < SINGLE else (np.float64, double)
 
 
 def require_simple(adjacency: sp.csr_array) -> None:
-    """``DataError`` unless ``adjacency`` is symmetric with entries 1 and an empty diagonal: what one edge changes is proven for
-    simple undirected graphs only."""
+    """Refuse a graph for which no sensitivity is proven: what one edge changes is proven for simple undirected graphs only.
+
+    Args:
+        adjacency: CSR [n, n].
+
+    Raises:
+        DataError: It has a loop, a weight other than 1, an edge that appears twice, or a directed edge.
+    """
     if adjacency.diagonal().any():
         raise DataError("a node is its own neighbour; the sensitivity is for graphs without self-loops: remove them")
     ordered = adjacency if adjacency.has_canonical_format else sp.csr_array(adjacency, copy=True)
@@ -104,14 +139,21 @@ def require_simple(adjacency: sp.csr_array) -> None:
 
 
 def with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
-    """A client's rows over all nodes: CSR [n_i, num_nodes], entries 1, columns global ids.
+    """A client's rows over all nodes.
 
-    adjacency: its inner edges [n_i, n_i]. nodes: global id of each of its rows. cut: int64 [m, 2], (own row, global id of a
-    node held elsewhere). ``DataError`` for an edge given twice, or for a cut edge to a node of its own.
+    Args:
+        adjacency: Its inner edges, CSR [n_i, n_i].
+        nodes: int64 [n_i], global id of each of its rows.
+        cut: int64 [m, 2], (own row, global id of a node held elsewhere).
+        num_nodes: Of all clients.
+
+    Returns:
+        CSR [n_i, num_nodes], entries 1, columns global ids.
+
+    Raises:
+        DataError: An edge is given twice, or a cut edge leads to a node of its own.
     """
-    inner = adjacency.tocoo()
-    own = np.concatenate([inner.coords[0], cut[:, 0]])
-    other = np.concatenate([nodes[inner.coords[1]], cut[:, 1]])
+    own, other = _all_ends(adjacency, nodes, cut)
     found = sp.csr_array((np.ones(own.size, dtype=np.int32), (own, other)), shape=(len(nodes), num_nodes))
     if found.nnz and found.data.max() > 1:
         raise DataError("an edge between clients is given twice; its sensitivity is for simple graphs: give each edge once")
@@ -124,27 +166,56 @@ def with_stand_ins(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, 
     """As ``with_cut``, where cut edges lead to nodes of the client's own that stand in for others: a neighbour may stand twice.
 
     A row is counted as often as it stands (``neighbour_sums`` adds stored entries one by one), so each cut edge adds one row.
+
+    Args:
+        adjacency: Its inner edges, CSR [n_i, n_i].
+        nodes: int64 [n_i], global id of each of its rows.
+        cut: int64 [m, 2], (own row, global id of the stand-in).
+        num_nodes: Of all clients.
+
+    Returns:
+        CSR [n_i, num_nodes], entries 1; an entry may be stored twice.
     """
-    inner = adjacency.tocoo()
-    own = np.concatenate([inner.coords[0], cut[:, 0]])
-    other = np.concatenate([nodes[inner.coords[1]], cut[:, 1]])
+    own, other = _all_ends(adjacency, nodes, cut)
     order = np.lexsort((other, own))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(nodes)))])
     return sp.csr_array((np.ones(own.size, dtype=np.int32), other[order], indptr), shape=(len(nodes), num_nodes))
 
 
-def hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
-    """A·unit_length(rows): what GAP's aggregation releases before noise, [n, h].
+def _all_ends(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(own row, global id of the other end) of all inner edges, then of all cut edges, int [m] each."""
+    rows, columns = adjacency.tocoo().coords
+    return np.concatenate([rows, cut[:, 0]]), np.concatenate([nodes[columns], cut[:, 1]])
 
-    Taking one row out of any number of sums changes each by at most 1 in norm as stored, rounding included: rows are
-    shorter than 1 by what ``hop_rounding`` says of their number.
+
+def hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
+    """A·unit_length(rows), which is what GAP's aggregation releases before noise.
+
+    **Guarantee.** Taking one row out of any number of sums changes each by at most 1 in norm as stored, rounding included: rows
+    are shorter than 1 by what ``hop_rounding`` says of their number.
+
+    Args:
+        adjacency: A, CSR [n, m]; its values are not read.
+        rows: float [m, h].
+
+    Returns:
+        [n, h], float32 for fewer than 2¹⁶ rows, else float64.
     """
     dtype, added = hop_rounding(rows.shape[0])
     return neighbour_sums(adjacency, unit_length(rows, 1.0 - added), dtype)
 
 
 def placed(parts: Sequence[np.ndarray], members: Sequence[np.ndarray], num_rows: int) -> np.ndarray:
-    """[num_rows, h] with row members[i][k] = parts[i][k]; rows of nobody are zero."""
+    """The rows of all clients at their global places.
+
+    Args:
+        parts: [n_i, h] each, at least one.
+        members: Global ids of each part's rows.
+        num_rows: Of all.
+
+    Returns:
+        [num_rows, h] with row members[i][k] = parts[i][k]; rows of nobody are zero.
+    """
     out = np.zeros((num_rows, parts[0].shape[1]), dtype=parts[0].dtype)
     for rows, nodes in zip(parts, members, strict=True):
         out[nodes] = rows

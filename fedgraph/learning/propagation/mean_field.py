@@ -14,13 +14,19 @@ COMPARED = 40_000  # rows up to which each is compared with all; of more, with a
 
 
 def mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]], rounds: int) -> np.ndarray:
-    """Q ← softmax(H + Σ_terms coupling · A Q), ``rounds`` times from Q = softmax(H): [n, c] probabilities.
+    """Q ← softmax(H + Σ_terms coupling · A Q), ``rounds`` times from Q = softmax(H).
 
-    scores H [n, c] (logits), terms (coupling, A [n, n]); a coupling [c, c] adds A Q · coupling instead.
-    The mean-field update of a Potts model in which each
-    edge adds ``coupling`` to the log-probability of equal labels (Wainwright & Jordan 2008, §5). Unlike an average
-    over neighbours, a node that is sure of itself stays so, and more neighbours say more. A node without
-    neighbours keeps softmax(H).
+    The mean-field update of a Potts model in which each edge adds ``coupling`` to the log-probability of equal labels
+    (Wainwright & Jordan 2008, §5). Unlike an average over neighbours, a node that is sure of itself stays so, and more
+    neighbours say more. A node without neighbours keeps softmax(H).
+
+    Args:
+        scores: H, [n, c] logits.
+        terms: (coupling, A [n, n]) each; a coupling [c, c] adds A Q · coupling instead.
+        rounds: How many updates.
+
+    Returns:
+        [n, c] probabilities.
     """
     spread = softmax(scores, axis=1)
     for _ in range(rounds):
@@ -33,12 +39,19 @@ def mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_
 
 
 def class_agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """[c, c] symmetric: log of how often classes a and b meet along edges, over how often they would by chance; and its error.
+    """Log of how often classes a and b meet along edges, over how often they would by chance; and its standard error.
 
-    own, spread: [n, c] probabilities at one end and at the other; adjacency symmetric [n, n]. Every pair of classes gets one
-    more edge of the chance kind, so that few edges say little. Predictions that know nothing meet as chance has it, and give
-    0; wrong ones weaken what is found. No edge: all 0. The standard errors [c, c] take nodes for independent and not edges
+    Every pair of classes gets one more edge of the chance kind, so that few edges say little. Predictions that know nothing
+    meet as chance has it, and give 0; wrong ones weaken what is found. Standard errors take nodes for independent and not edges
     (the sum of squared influences of the nodes, twice, since an edge counts at both ends).
+
+    Args:
+        own: [n, c], probabilities at one end.
+        spread: [n, c], probabilities at the other.
+        adjacency: [n, n], symmetric.
+
+    Returns:
+        Two symmetric float64 [c, c]; all 0 where there is no edge.
     """
     classes = own.shape[1]
     degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64).ravel()
@@ -60,8 +73,15 @@ def class_agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array
 
 
 def is_sure(coupling: np.ndarray, errors: np.ndarray) -> bool:
-    """Whether ``coupling`` [c, c] is more than chance makes of it: the squares of its k entries in standard errors add up to
-    k ± √(2k) where nothing is there, and are asked to be ``SURE`` such deviations above k."""
+    """Whether a coupling is more than chance makes of it.
+
+    The squares of its k entries in standard errors add up to k ± √(2k) where nothing is there, and are asked to be ``SURE``
+    such deviations above k.
+
+    Args:
+        coupling: [c, c], symmetric.
+        errors: [c, c], standard errors.
+    """
     pairs = np.triu_indices(len(coupling))
     away = coupling[pairs] / np.maximum(errors[pairs], 1e-12)
     return bool(away @ away > away.size + SURE * np.sqrt(2 * away.size))
@@ -78,9 +98,19 @@ def coupled_field(
 ) -> np.ndarray:
     """``mean_field`` over ``adjacency`` and ``terms``, with the coupling along edges found in the predictions themselves.
 
-    Each of ``passes`` compares every node's own view, softmax(scores), with its neighbours' view of the pass before, so a
-    coupling is never confirmed by what it made itself on both sides. One that ``is_sure`` denies is none. limit: log-odds that
-    a sure neighbour may bring, on average over classes; a stronger ``class_agreement`` is scaled down to it.
+    Each pass compares every node's own view, softmax(scores), with its neighbours' view of the pass before, so a coupling is
+    never confirmed by what it made itself on both sides. One that ``is_sure`` denies is none.
+
+    Args:
+        scores: [n, c] logits.
+        adjacency: [n, n], symmetric and public.
+        terms: Further terms of ``mean_field``.
+        limit: Log-odds that a sure neighbour may bring, on average over classes; a stronger ``class_agreement`` is scaled down
+            to it.
+        passes: How many.
+
+    Returns:
+        [n, c] probabilities.
     """
     own = softmax(scores, axis=1)
     spread = own
@@ -92,15 +122,25 @@ def coupled_field(
 
 
 def doubt(scores: np.ndarray) -> float:
-    """What the logits [n, c] leave open: 1 − the mean probability of the likeliest class, in [0, 1 − 1/c]."""
+    """What predictions leave open: 1 − the mean probability of the likeliest class, in [0, 1 − 1/c].
+
+    Args:
+        scores: [n, c] logits.
+    """
     return float(1.0 - softmax(scores, axis=1).max(axis=1).mean())
 
 
 def look_alikes(rows: np.ndarray, count: int) -> sp.csr_array:
-    """Row-stochastic [n, n]: each row's ``count`` nearest others by inner product (fewer where there are none).
+    """Each row's nearest others by inner product.
 
-    rows: float32 [n, k], of unit norm or zero. A zero row has no look-alikes and is nobody's. Of more than ``COMPARED``
-    rows only a fixed sample can be look-alikes, so that time grows with n and not with its square.
+    Of more than ``COMPARED`` rows only a fixed sample can be look-alikes, so that time grows with n and not with its square.
+
+    Args:
+        rows: float32 [n, k], of unit norm or zero.
+        count: How many at most; fewer where fewer have a positive product.
+
+    Returns:
+        CSR [n, n] whose rows sum to 1; a zero row has no look-alikes and is nobody's.
     """
     n = rows.shape[0]
     count = min(count, n - 1)

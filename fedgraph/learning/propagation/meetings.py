@@ -19,7 +19,13 @@ KEPT, SIDE = 1, 0  # name the public coins that keep an edge, and that put a nod
 
 
 class MeetingRules(Protocol):
-    """What ``private_counts.MeetingCounts`` says of the numbers: how many classes, and which edges are kept for which."""
+    """What ``private_counts.MeetingCounts`` says of the numbers.
+
+    Attributes:
+        num_classes: c.
+        rates: Shares of edges that are kept to count like and unlike ends.
+        class_rates: Shares of edges that are kept to count pairs of classes.
+    """
 
     @property
     def num_classes(self) -> int: ...
@@ -30,10 +36,17 @@ class MeetingRules(Protocol):
 
 
 def matching_numbers(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted: MeetingRules) -> np.ndarray:
-    """Nodes per class, matching numbers of like and of unlike ends at each rate, and of pairs of classes; float64 [length].
+    """Nodes per class, matching numbers of like and of unlike ends at each rate, and of pairs of classes.
 
-    adjacency: symmetric [n, n]. labels: int64 [n]; a node with a negative label is not counted and meets nobody. ids: int64
-    [n], public; they name the coins: an edge is kept where a hash of its two ids is below the rate, whatever others are.
+    Args:
+        adjacency: CSR [n, n], symmetric.
+        labels: int64 [n]; a node with a negative label is not counted and meets nobody.
+        ids: int64 [n], public. They name the coins: an edge is kept where a hash of its two ids is below the rate, whatever
+            others are.
+        counted: The rules.
+
+    Returns:
+        float64 [length], in the order that the first sentence names.
     """
     sides = priorities(ids, ids, SIDE) >> np.uint64(63)
     one, two = adjacency.nonzero()
@@ -80,9 +93,12 @@ _CROWDED = 7.0  # error of such a reading, over itself, per cubed share of match
 
 @dataclass(frozen=True, eq=False)
 class Answering:
-    """How an answer comes about: naming ``size`` of c labels; (a, b) as in ``MaskedResponse.odds``.
+    """How an answer comes about.
 
-    clarity: how much oftener a label is named by those who have it than by others, 0 … 1.
+    Attributes:
+        size: How many of c labels it names.
+        odds: (a, b) as in ``MaskedResponse.odds``.
+        clarity: How much oftener a label is named by those who have it than by others, 0 … 1.
     """
 
     size: int
@@ -98,8 +114,13 @@ class Answering:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What noisy meetings say. shares: [c] of the classes. affinity: [c, c], how many times as often as chance has it classes
-    meet. degree: mean number of labelled neighbours."""
+    """What noisy meetings say.
+
+    Attributes:
+        shares: [c], of the classes.
+        affinity: [c, c], how many times as often as chance has it classes meet.
+        degree: Mean number of labelled neighbours.
+    """
 
     shares: np.ndarray
     affinity: np.ndarray
@@ -112,13 +133,22 @@ class Reading:
 
 
 def read(numbers: np.ndarray, std: float, counted: MeetingRules, num_labelled: int) -> Reading:
-    """From noisy class counts and matching numbers (``matching_numbers``), each with noise of standard deviation ``std``."""
+    """What noisy counts say.
+
+    Args:
+        numbers: float [length], noisy ``matching_numbers``.
+        std: Standard deviation of the noise in each.
+        counted: The rules of the numbers.
+        num_labelled: How many nodes have a label, a public number.
+    """
     c = counted.num_classes
     sizes = np.maximum(numbers[:c], num_labelled / (4 * c))
     shares = sizes / sizes.sum()
-    two, rest = numbers[c : c + 2 * len(counted.rates)].reshape(-1, 2), numbers[c + 2 * len(counted.rates) :]
+    two = numbers[c : c + 2 * len(counted.rates)].reshape(-1, 2)
+    rest = numbers[c + 2 * len(counted.rates) :]
     edges, _ = _edges(two, std, np.full(2, num_labelled / 2), counted.rates)
-    degree, affinity = 2 * max(float(edges.sum()), 0.0) / num_labelled, _alike(two, std, num_labelled / 2, shares)
+    degree = 2 * max(float(edges.sum()), 0.0) / num_labelled
+    affinity = _alike(two, std, num_labelled / 2, shares)
     if counted.class_rates:
         low, high = np.triu_indices(c)
         most = num_labelled * np.where(low == high, shares[low] / 2, np.minimum(shares[low], shares[high]))
@@ -135,7 +165,8 @@ def _edges(matched: np.ndarray, std: float, most: np.ndarray, rates: tuple[float
     """
     free = np.clip(1 - matched / most, FREE, 2)
     scale = 2 / np.array(rates)[:, None]  # the sides keep half of the edges
-    edges, variance = -most * np.log(free) * scale, ((std / free) ** 2 + np.maximum(matched, 1) / free) * scale**2
+    edges = -most * np.log(free) * scale
+    variance = ((std / free) ** 2 + np.maximum(matched, 1) / free) * scale**2
     weights = 1 / (variance + (_CROWDED * (1 - free) ** 3 * edges) ** 2).sum(axis=1, keepdims=True)
     weights = weights / weights.sum()
     return (weights * edges).sum(axis=0), (weights**2 * variance).sum(axis=0)
@@ -148,14 +179,16 @@ def _alike(matched: np.ndarray, std: float, most: float, shares: np.ndarray) -> 
     share stands where numbers of edges are far off.
     """
     free = np.clip(1 - matched / most, FREE, 2)
-    edges, variance = np.maximum(-np.log(free), 0), ((std / free) ** 2 + np.maximum(matched, 1) / free) / most**2
+    edges = np.maximum(-np.log(free), 0)
+    variance = ((std / free) ** 2 + np.maximum(matched, 1) / free) / most**2
     total, noise = edges.sum(axis=1), np.sqrt(variance.sum(axis=1))
     if not (seen := total > SURE * noise).any():
         return np.ones((len(shares), len(shares)))
     like = edges[seen, 0] / total[seen]
     errors = np.sqrt(variance[seen, 0] * (1 - like) ** 2 + variance[seen, 1] * like**2) / total[seen]
     weights = 1 / (errors**2 + (CROWDED_SHARE * (1 - free[seen]).max(axis=1) ** 6) ** 2)
-    chance, error = float(shares @ shares), 1 / math.sqrt(float(weights.sum()))
+    chance = float(shares @ shares)
+    error = 1 / math.sqrt(float(weights.sum()))
     apart = float(weights @ like) * error**2 - chance
     apart *= max(0.0, 1 - (SURE * error / apart) ** 2) if apart else 0.0
     found = np.full((len(shares), len(shares)), 1 - apart / max(1 - chance, 1e-9))
@@ -191,14 +224,18 @@ def _square(upper: np.ndarray, classes: int) -> np.ndarray:
 
 
 def votes(adjacency: sp.csr_array, named: np.ndarray, reading: Reading, by: Answering, correlation: float) -> np.ndarray:
-    """[n, c] log-odds: Σ over a node's neighbours of log P(answer | class of the node) / P(answer), less what they share.
+    """Σ over a node's neighbours of log P(answer | class of the node) / P(answer), less what they share.
 
     Args:
+        adjacency: CSR [n, n], symmetric, ones.
         named: [n, c], 1 where a node's answer names a class; a row of 0 says nothing.
-        reading: how classes meet.
-        by: how answers came about.
+        reading: How classes meet.
+        by: How answers came about.
         correlation: ρ of the labels of two neighbours, given the class of the node. The sum over m answers is divided by the
             design effect 1 + ρ′(m − 1) (Kish 1965) with ρ′ = ρ·clarity², for the coins of answers are independent.
+
+    Returns:
+        [n, c] log-odds.
     """
     a, b = by.odds
     answered = np.asarray(named.any(axis=1), dtype=np.float64)
@@ -216,6 +253,11 @@ def information(reading: Reading, by: Answering, correlation: float) -> float:
     """What the answers of all neighbours of a node of mean degree tell between two classes: Σ (P − P′)²/P̄, mean over pairs.
 
     Of c labels k are named, so 2k(c − k)/(c(c − 1)) of all sets tell two classes apart; as if all pairs were equally alike.
+
+    Args:
+        reading: How classes meet.
+        by: How answers come about.
+        correlation: As in ``votes``.
     """
     c, k, (a, b) = len(reading.shares), by.size, by.odds
     truth = reading.neighbours()

@@ -56,7 +56,14 @@ def row_stochastic(adjacency: sp.csr_array) -> sp.csr_array:
 def personalised_pagerank(adjacency: sp.csr_array, scores: np.ndarray, alpha: float, steps: int) -> np.ndarray:
     """Q ← (1 − α) D⁻¹A Q + αH, ``steps`` times from Q = H (DPAR, WWW 2024, Equation 4).
 
-    adjacency [n, n], scores H [n, c] → [n, c]. An isolated node keeps the direction of its own score.
+    Args:
+        adjacency: A, CSR [n, n].
+        scores: H, [n, c].
+        alpha: α.
+        steps: How many.
+
+    Returns:
+        [n, c]. An isolated node keeps the direction of its own score.
     """
     walk = row_stochastic(adjacency)
     out = scores
@@ -76,18 +83,31 @@ _RESOLUTION = 1e-12  # what is left of the infinite walk after its last step
 
 
 def capped_walk(adjacency: sp.csr_array, cap: float = 0.5) -> sp.csr_array:
-    """Ã, CSR float64 [n, n]. adjacency: symmetric, entries 1, empty diagonal; anything else → ``DataError``."""
-    require_simple(adjacency)
-    matrix = sp.csr_array(adjacency, dtype=np.float64, copy=True)
-    degree = np.diff(matrix.indptr)
-    step = np.minimum(1.0 / (degree + 1.0), cap)
-    return sp.csr_array(sp.diags_array(step) @ matrix + sp.diags_array(1.0 - degree * step))
+    """Ã, float64 CSR [n, n].
+
+    Args:
+        adjacency: CSR [n, n], symmetric, entries 1, empty diagonal.
+        cap: p, at most ½.
+
+    Raises:
+        DataError: The adjacency is another kind of matrix.
+    """
+    return open_walk(adjacency, sp.csr_array((adjacency.shape[0], 0)), cap)[0]
 
 
 def open_walk(adjacency: sp.csr_array, away: sp.csr_array, cap: float = 0.5) -> tuple[sp.csr_array, sp.csr_array]:
-    """(Q [n, n], R [n, m]): the rows of Ã for the n nodes of one client, Q to its own nodes, R to m nodes that are not.
+    """The rows of Ã for the nodes of one client. A node's degree counts edges of both kinds.
 
-    adjacency: as in ``capped_walk``. away: CSR [n, m], 1 for an edge to a node held elsewhere. A node's degree counts both.
+    Args:
+        adjacency: CSR [n, n], as in ``capped_walk``.
+        away: CSR [n, m], 1 for an edge to a node held elsewhere.
+        cap: p, at most ½.
+
+    Returns:
+        (Q [n, n], to its own nodes; R [n, m], to others), float64 CSR.
+
+    Raises:
+        DataError: The adjacency is another kind of matrix.
     """
     require_simple(adjacency)
     inner, outer = (sp.csr_array(part, dtype=np.float64) for part in (adjacency, away))
@@ -98,7 +118,12 @@ def open_walk(adjacency: sp.csr_array, away: sp.csr_array, cap: float = 0.5) -> 
 
 
 def num_steps(steps: float, restart: float) -> int:
-    """m as a whole number; ∞ stops where (1−α)^m < 1e-12, whose sensitivity is below that of the infinite walk."""
+    """m as a whole number.
+
+    Args:
+        steps: m; ∞ stops where (1−α)^m < 1e-12, whose sensitivity is below that of the infinite walk.
+        restart: α.
+    """
     if not math.isinf(steps):
         return int(steps)
     return 0 if restart == 1 else math.ceil(math.log(_RESOLUTION) / math.log1p(-restart))
@@ -107,7 +132,18 @@ def num_steps(steps: float, restart: float) -> int:
 def walked(
     walk: sp.csr_array, rows: np.ndarray, steps: Sequence[float], restart: float, inflow: np.ndarray | float = 0.0
 ) -> np.ndarray:
-    """(1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}], float64 [n, s·h]. walk: Ã [n, n]. rows: X [n, h]. inflow: R·X of an open walk, [n, h]."""
+    """(1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}].
+
+    Args:
+        walk: Ã, or Q of an open walk, CSR [n, n].
+        rows: X, [n, h].
+        steps: m₁ … m_s; ∞ is allowed.
+        restart: α.
+        inflow: R·X of an open walk, [n, h].
+
+    Returns:
+        float64 [n, s·h].
+    """
     start = np.asarray(rows, dtype=np.float64)
     wanted = [num_steps(m, restart) for m in steps]
     found = {0: start}
@@ -122,11 +158,20 @@ def walked(
 def approximate_pagerank(
     adjacency: sp.csr_array, sources: np.ndarray, alpha: float = 0.25, rho: float = 1e-4, gamma: float = 1e-4
 ) -> sp.csr_array:
-    """APPR rows of ``sources``, CSR float64 [len(sources), n], entries ≥ 0, column indices sorted.
+    """Rows of approximate personalised PageRank.
 
-    adjacency: CSR [n, n], symmetric, unit weights. sources: int [m], rows of the graph. alpha: teleport
-    probability in (0, 1]. rho: sparsity, > 0 (mass per unit of degree below which a node stays out).
-    gamma: relative slack of the optimality condition, > 0. Raises ``DataError`` for anything else.
+    Args:
+        adjacency: CSR [n, n], symmetric, unit weights.
+        sources: int [m], rows of the graph.
+        alpha: Teleport probability in (0, 1].
+        rho: Sparsity, above 0: mass per unit of degree below which a node stays out.
+        gamma: Relative slack of the optimality condition, above 0.
+
+    Returns:
+        float64 CSR [m, n], entries ≥ 0, column indices sorted.
+
+    Raises:
+        DataError: A parameter or a source is out of its range, or the adjacency is not square with unit weights.
     """
     if not 0 < alpha <= 1 or not rho > 0 or not gamma > 0:
         raise DataError(f"PageRank needs 0 < alpha ≤ 1, rho > 0 and gamma > 0, found {alpha}, {rho}, {gamma}")

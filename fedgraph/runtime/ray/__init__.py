@@ -43,9 +43,12 @@ class RayRuntime(Conductor, Runtime):
     """The driver's.
 
     Args:
-        workers: places (None: one per CPU of the cluster).
-        gpus_per_worker: of each place; None divides what there is.
-        silence: seconds without a sign of life after which an actor counts as dead.
+        workers: Places; None: one per CPU of the cluster.
+        gpus_per_worker: Of each place; None divides what there is.
+        silence: Seconds without a sign of life after which an actor counts as dead.
+
+    Raises:
+        RuntimeFailure: Ray does not start, or the places do not fit.
     """
 
     name = "ray"
@@ -90,9 +93,13 @@ class RayRuntime(Conductor, Runtime):
             )
 
     def look(self, at_once: bool = False) -> None:
-        """Ask everybody for a sign of life, find the dead, and fill their places. at_once: and wait for the answers.
+        """Ask everybody for a sign of life, find the dead, and fill their places.
 
-        Raises: ``RuntimeFailure`` where nobody of a kind can be started, or the raylet of this machine is dead.
+        Args:
+            at_once: And wait for the answers.
+
+        Raises:
+            RuntimeFailure: Nobody of a kind can be started, or the raylet of this machine is dead.
         """
         if self._raylet is not None:
             self._raylet.require()

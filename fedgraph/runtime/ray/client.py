@@ -25,7 +25,15 @@ Start: TypeAlias = tuple[tuple[str, ...], int]  # modules to import, and how oft
 
 @dataclass(frozen=True)
 class About:
-    """What an actor says of itself. device: ``cpu``, or the name of its first GPU. door: where its own machine may ask it."""
+    """What an actor says of itself.
+
+    Attributes:
+        node: Of Ray, where it is.
+        host: The name of its machine.
+        device: ``cpu``, or the name of its first GPU.
+        versions: What it computes with.
+        door: Where its own machine may ask it; None: nowhere.
+    """
 
     node: str
     host: str
@@ -36,9 +44,13 @@ class About:
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """A value in the object store. refs: of the value, or where it was ``dealt`` of one piece for each client actor.
+    """A value in the object store.
 
-    References stand inside a tuple, so that Ray passes them and not the values.
+    Attributes:
+        key: Under which actors keep it.
+        refs: Of the value, or where it was ``dealt`` of one piece for each client actor. References stand inside a tuple, so
+            that Ray passes them and not the values.
+        dealt: Whether it is in pieces.
     """
 
     key: str
@@ -52,7 +64,11 @@ class Shared:
 
 @dataclass(frozen=True)
 class Kept:
-    """Stands in a message for a value that its receiver holds."""
+    """Stands in a message for a value that its receiver holds.
+
+    Attributes:
+        key: Under which it holds it.
+    """
 
     key: str
 
@@ -61,8 +77,8 @@ class Actor:
     """Keeps values, computes one call at a time, and answers beside it.
 
     Args:
-        gpus: its share of them.
-        start: what the driver has loaded of fedgraph, imported while the driver plans; and how often the actor is told
+        gpus: Its share of them.
+        start: What the driver has loaded of fedgraph, imported while the driver plans; and how often the actor is told
             something (``hear``) before it is ready.
     """
 
@@ -147,5 +163,14 @@ class Client(Actor):
         self._about = replace(self._about, door=self._door.address)
 
     def round(self, function: Function, items: range, *args: object) -> Timed:
-        """(``function(items, *args)``, seconds). items: the blocks of virtual clients that are its own."""
+        """One round of its own virtual clients.
+
+        Args:
+            function: What is computed.
+            items: The blocks of virtual clients that are its own.
+            args: Its other arguments.
+
+        Returns:
+            (``function(items, *args)``, seconds).
+        """
         return self._door.once(function, items, *args)

@@ -26,9 +26,12 @@ _made = itertools.count()  # makes the keys of every value its own
 class Handle:
     """A value that is put into the object store when somebody else first needs it.
 
-    Args:
-        name: the key under which it was shared.
-        dealt: its pieces, one for each client actor, once it was dealt.
+    Attributes:
+        name: The key under which it was shared.
+        value: The value.
+        key: Under which actors keep it.
+        sent: What stands for it in a message, once it was needed.
+        dealt: Its pieces, one for each client actor, once it was dealt.
     """
 
     name: Hashable
@@ -44,7 +47,11 @@ class Handle:
         return self.sent
 
     def put(self, part: object) -> ray.ObjectRef:
-        """The value, or a part of it, in the store. ``RuntimeFailure`` where it does not fit."""
+        """The value, or a part of it, in the store.
+
+        Raises:
+            RuntimeFailure: It does not fit.
+        """
         try:
             return ray.put(part)
         except (ObjectStoreFullError, OutOfDiskError) as error:
@@ -52,7 +59,12 @@ class Handle:
 
 
 def call_of(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Callable[[Seat], ray.ObjectRef]:
-    """A call, to be made at any actor of a kind; what stands for a shared value travels in its place."""
+    """A call, to be made at any actor of a kind.
+
+    Args:
+        method: The actor's method.
+        args: Its arguments; what stands for a shared value travels in its place.
+    """
     given = [a.shared() if isinstance(a, Handle) else a for a in args]
 
     def submit(seat: Seat) -> ray.ObjectRef:
@@ -63,7 +75,13 @@ def call_of(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Call
 
 
 class Conductor(Parties):
-    """Shares, deals, and asks the server, which sits in the only place of ``server``. waiting: entered while it computes."""
+    """Shares, deals, and asks the server, which sits in the only place of ``server``.
+
+    Args:
+        num_workers: How many places there are.
+        server: The place of the server.
+        waiting: Entered while the server computes.
+    """
 
     def __init__(
         self, num_workers: int, server: Seats, waiting: Callable[[], AbstractContextManager[None]] = nullcontext

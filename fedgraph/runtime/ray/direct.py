@@ -24,18 +24,26 @@ _MOST_WAITING = 16  # who ask for a connection at once
 
 @dataclass(frozen=True)
 class Address:
-    """Where a client actor listens. key: whoever connects must know it; it travels by Ray alone."""
+    """Where a client actor listens.
+
+    Attributes:
+        path: Of the socket.
+        key: Whoever connects must know it; it travels by Ray alone.
+    """
 
     path: str
     key: bytes = field(repr=False)
 
 
 class Door:
-    """Listens in threads of its own, and answers with ``compute``. address: None where no socket can be made.
+    """Listens in threads of its own, and answers with ``compute``.
 
     Args:
-        compute: called with what was asked, one call at a time. Where it raises, the answer is None.
-        folder: for the socket.
+        compute: Called with what was asked, one call at a time. Where it raises, the answer is None.
+        folder: For the socket.
+
+    Attributes:
+        address: None where no socket can be made.
     """
 
     def __init__(self, compute: Callable[..., Timed], folder: str) -> None:

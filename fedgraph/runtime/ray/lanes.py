@@ -26,16 +26,16 @@ class _Running:
 
 
 class Lanes:
-    """Lane n belongs to the curator in place n mod ``places``.
+    """Deals tasks to curators. Lane n belongs to the curator in place n mod ``places``.
 
     Args:
-        curators: theirs.
-        most: places that there are.
-        dealing: the tasks; told of each that is handed out.
-        call: how a task is asked.
+        curators: Their places.
+        most: How many places there are.
+        dealing: The tasks; it is told of each that is handed out.
+        call: How a task is asked.
 
     Attributes:
-        places: of curators that get a task.
+        places: Of curators that get a task.
     """
 
     def __init__(

@@ -33,7 +33,13 @@ SHARE = {"client": 0.5, "curator": 0.25, "server-pairs": 0.25}
 
 @dataclass(frozen=True)
 class Node:
-    """One living machine of a cluster, and all that it has (also what is in use)."""
+    """One living machine of a cluster, and all that it has (also what is in use).
+
+    Attributes:
+        name: Of the machine.
+        cpus: How many.
+        gpus: How many.
+    """
 
     name: str
     cpus: float
@@ -41,7 +47,12 @@ class Node:
 
 
 def room(nodes: Sequence[Node], gpus_per_worker: float) -> int:
-    """How many places fit, each with one CPU and that share of GPUs."""
+    """How many places fit.
+
+    Args:
+        nodes: The machines.
+        gpus_per_worker: Of each place, beside one CPU.
+    """
     return sum(min(int(n.cpus), _on_gpus(n.gpus, gpus_per_worker)) for n in nodes)
 
 
@@ -52,10 +63,19 @@ def _on_gpus(gpus: float, share: float) -> int:
 
 
 def choose_workers(nodes: Sequence[Node], workers: int | None, gpus_per_worker: float | None) -> tuple[int, float]:
-    """(workers, GPUs for each). ``RuntimeFailure`` in one line that names what is there and what was asked.
+    """How many places there are, and how many GPUs each gets.
 
-    workers None: one per CPU; where GPUs are used one per CPU of the machines that have them, at most ``_MOST_PER_GPU`` for
-    each GPU. gpus_per_worker None: the largest share with which all workers fit, 0 where the cluster has no GPU.
+    Args:
+        nodes: The machines.
+        workers: As asked for. None: one per CPU; where GPUs are used one per CPU of the machines that have them, at most
+            ``_MOST_PER_GPU`` for each GPU.
+        gpus_per_worker: As asked for. None: the largest share with which all workers fit, 0 where the cluster has no GPU.
+
+    Returns:
+        (workers, GPUs for each).
+
+    Raises:
+        RuntimeFailure: They do not fit; one line names what is there and what was asked.
     """
     if gpus_per_worker is not None and gpus_per_worker > 1 and gpus_per_worker % 1:
         raise RuntimeFailure(f"runtime.gpus_per_worker is {gpus_per_worker:g}; allowed: a share of one GPU, or whole GPUs")
@@ -95,7 +115,15 @@ def _machines_in_words(nodes: Sequence[Node]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """num places in ``room``, each with so many ``gpus``. prefix: tells two runs in one Ray apart. node: the driver's."""
+    """The places of one run.
+
+    Attributes:
+        num: How many.
+        gpus: Of each.
+        room: What was reserved for them in Ray.
+        prefix: Tells two runs in one Ray apart.
+        node: The driver's.
+    """
 
     num: int
     gpus: float
@@ -119,9 +147,17 @@ class Places:
         return self.gpus - 1 if kind == "client" else 0.5
 
     def start(self, what: type, kind: str, slot: int, start: Start, heard: Sequence[Sequence[Any]]) -> ActorHandle:
-        """The actor in this place, which is told what was ``heard`` so far.
+        """The actor in one place, which is told what was said so far.
 
-        Raises: ``ValueError`` where its predecessor has died and Ray has not freed the name after some seconds.
+        Args:
+            what: Its class.
+            kind: As in ``names``.
+            slot: Number of the place.
+            start: Modules that it imports; how often it will be told something is filled in here.
+            heard: (function, its arguments …) of each call of ``Runtime.tell``.
+
+        Raises:
+            ValueError: Its predecessor has died and Ray has not freed the name after some seconds.
         """
         server = {"trainings": LANES * self.num + 2, "pairs": self.num} if kind == "server" else {"trainings": 1, "pairs": 1}
         remote: Any = ray.remote  # its types know no concurrency groups
@@ -151,7 +187,16 @@ class Places:
 
 
 def reserve_places(num: int, gpus: float, there: Sequence[Node]) -> Places:
-    """Room for every place. ``RuntimeFailure`` where others use it: it says what is there, what is free, what was asked."""
+    """Room for every place.
+
+    Args:
+        num: How many.
+        gpus: Of each.
+        there: The machines.
+
+    Raises:
+        RuntimeFailure: Others use it; it says what is there, what is free, and what was asked.
+    """
     group = placement_group([{"CPU": 1.0} | ({"GPU": gpus} if gpus else {})] * num, strategy="PACK")
     if not group.wait(_SECONDS_TO_PLACE):
         remove_placement_group(group)

@@ -39,14 +39,15 @@ GO_ON = "finished cells are kept: --resume goes on"
 class Seat:
     """One actor in its place, as this process sees it.
 
-    Args:
-        sign: of life, on its way (``Actor.pulse``).
-        since: when it was asked for.
-        alone: until then nobody else does its work; later others do while it is not ready.
-        about: what it said of itself once it was ready; None until then.
-        held: the keys of what it holds.
-        why: it is dead, and this is why.
-        near: asks it without Ray; None from another machine, or where it has no door.
+    Attributes:
+        actor: Ray's handle.
+        sign: Of life, on its way (``Actor.pulse``).
+        since: When it was asked for.
+        alone: Until then nobody else does its work; later others do while it is not ready.
+        about: What it said of itself once it was ready; None until then.
+        held: The keys of what it holds.
+        why: It is dead, and this is why; empty: it lives as far as is known.
+        near: Asks it without Ray; None from another machine, or where it has no door.
     """
 
     actor: ActorHandle
@@ -61,7 +62,15 @@ class Seat:
 
 @dataclass(eq=False)
 class Asked:
-    """A call on its way."""
+    """A call on its way.
+
+    Attributes:
+        slot: The place whose work it is.
+        submit: Makes the call at a seat.
+        seat: Where it was made last.
+        ref: To its value.
+        losses: How often it was lost.
+    """
 
     slot: int
     submit: Callable[[Seat], ray.ObjectRef]
@@ -74,11 +83,14 @@ class Seats:
     """The places of one kind of actors.
 
     Args:
-        names: of the actors, place by place.
-        start: fills a place that nobody else fills.
-        idle: told about once a second while a call is waited for; None waits in one go.
-        silence: seconds without a sign of life that count as death; None: nobody is asked again for one.
-        welcome: raises where an actor is not what it should be.
+        names: Of the actors, place by place.
+        start: Fills a place that nobody else fills; None: others fill them, and an actor is found by its name.
+        idle: Told about once a second while a call is waited for; None waits in one go.
+        silence: Seconds without a sign of life that count as death; None: nobody is asked again for one.
+        welcome: Raises where an actor is not what it should be.
+
+    Attributes:
+        lost: How many actors that were ready have died.
     """
 
     def __init__(
@@ -90,7 +102,10 @@ class Seats:
         welcome: Callable[[About], None] = lambda about: None,
     ) -> None:
         self.names, self.lost = tuple(names), 0
-        self._start, self._idle, self._silence, self._welcome = start, idle, silence, welcome
+        self._start = start
+        self._idle = idle
+        self._silence = silence
+        self._welcome = welcome
         self._seats: list[Seat | None] = [None] * len(names)
         self._failed = [0] * len(names)  # starts in a row
         self._lock = threading.RLock()
@@ -123,7 +138,16 @@ class Seats:
                 self.ask_again(asked)
 
     def lose(self, asked: Asked, error: RayError) -> None:
-        """A call is lost. Raises: the function's own error, or ``Deadly`` after ``MOST_LOSSES``."""
+        """A call is lost.
+
+        Args:
+            asked: The call.
+            error: What Ray says of it.
+
+        Raises:
+            Exception: The function's own error, where it is no loss.
+            Deadly: It was lost ``MOST_LOSSES`` times.
+        """
         raise_own(error)
         if self._idle is not None:
             self._idle()
@@ -184,9 +208,13 @@ class Seats:
         return seat is not None and seat.about is not None
 
     def watch(self, seconds: float = 0.0) -> None:
-        """Look at every place that was filled, and fill those of the dead. seconds: to wait for signs of life.
+        """Look at every place that was filled, and fill those of the dead.
 
-        Raises: ``RuntimeFailure`` where nobody of this kind can be started.
+        Args:
+            seconds: To wait for signs of life.
+
+        Raises:
+            RuntimeFailure: Nobody of this kind can be started.
         """
         with self._lock:
             slots = [slot for slot, seat in enumerate(self._seats) if seat is not None]
@@ -254,7 +282,8 @@ class Seats:
     def worker(self, slot: int) -> Seat:
         """Who does the work of a place now, waited for: its own actor, or while it has none another one of the same kind.
 
-        Raises: ``RuntimeFailure`` where nobody comes in ``_SECONDS_TO_FIND``.
+        Raises:
+            RuntimeFailure: Nobody comes in ``_SECONDS_TO_FIND``.
         """
         until = time.monotonic() + _SECONDS_TO_FIND
         while True:

@@ -137,10 +137,22 @@ class Server(Actor):
 
 
 class _Leads(Clients):
-    """One training at the server. It computes only while it has ``lock``, and gives it away while it waits for clients."""
+    """One training at the server. It computes only while it has the lock, and gives it away while it waits for clients.
+
+    Args:
+        seats: Of the clients.
+        tally: Counts what the training costs.
+        path: Names the training.
+        lock: Of whoever computes in this process.
+        meters: For Ray's dashboard.
+    """
 
     def __init__(self, seats: Seats, tally: Tally, path: Path, lock: threading.Lock, meters: Meters) -> None:
-        self._seats, self._tally, self._path, self._lock, self._meters = seats, tally, path, lock, meters
+        self._seats = seats
+        self._tally = tally
+        self._path = path
+        self._lock = lock
+        self._meters = meters
         self._since = 0.0
         self._shared: list[str] = []
 
