@@ -89,7 +89,7 @@ def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     inside = inside[inside[:, 0] < inside[:, 1]][:5000]
     rng = seeds.generator(int(scene.rng.integers(2**31)), "strangers")
     n = graph.num_nodes
-    away = game.draw_unjoined_pairs(graph, len(inside), rng, lambda k: rng.integers(n, size=(k, 2)))
+    away = game.draw_unjoined_pairs(graph, len(inside), lambda k: rng.integers(n, size=(k, 2)))
     return described.of(np.concatenate([inside, away])), np.arange(len(inside) + len(away)) < len(inside)
 
 

@@ -100,9 +100,8 @@ def strangers(kind: Pairs, scene: Scene, count: int) -> np.ndarray:
     if kind == "by-degree":
         ends = adjacency.indices
         return game.draw_unjoined_pairs(
-            every, count, rng, lambda k: np.column_stack([rng.permutation(np.resize(ends, k)) for _ in "12"])
+            every, count, lambda k: np.column_stack([rng.permutation(np.resize(ends, k)) for _ in range(2)])
         )
-    two = sp.csr_array(adjacency @ adjacency)
-    rows, columns = two.nonzero()
+    rows, columns = sp.csr_array(adjacency @ adjacency).nonzero()
     apart = np.column_stack([rows, columns]).astype(np.int64)
-    return game.draw_unjoined_pairs(every, count, rng, lambda k: apart[rng.integers(len(apart), size=k)])
+    return game.draw_unjoined_pairs(every, count, lambda k: apart[rng.integers(len(apart), size=k)])

@@ -148,9 +148,10 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     made, world, method = done.plan, done.world, kinds.linker(cell.method)
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
     rng = seeds.generator(context.root, "negatives", context.dataset, cell.seed)
-    against = links.random_pairs(world.setting.held.num_nodes, params.negatives, rng, _graph(context).adjacency)
+    held = world.setting.held
+    against = links.random_pairs(held.num_nodes, params.negatives, rng, _graph(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
-    told = _attacked(params, made, cell, context, world, done.settled.epsilon)
+    told = named.measure(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
     facts = replace(_facts(params, done, len(hidden)), named=told.facts)
     if params.owners:
         federation, toward = _federation(params, cell, context), made.guarantee.protection.viewer.words
@@ -195,16 +196,6 @@ def _facts(params: Params, done: training.Trained, tested: int) -> LinkPredictio
         tested=tested,
         negatives=params.negatives,
     )
-
-
-def _attacked(params: Params, made: Plan, cell: Cell, context: Context, world: DealtWorld, epsilon: float) -> named.Found:
-    """What attacks that were asked for by name found; nothing where none was."""
-    attack = params.attack
-    if attack is None or not attack.meant_for(cell) or not made.schedule.releases:
-        return named.Found((), {})
-    asked = named.Asked(attack.named, attack.shadows, attack.units, attack.answers)
-    held = world.setting.held
-    return named.measure(asked, made, cell, context, world.partition, held, held, epsilon)
 
 
 def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:

@@ -143,7 +143,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         artefacts, apart = pictures.node_map(scores, setting.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
-    told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
+    told = named.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, settled.epsilon)
     one = context.data.names.one if isinstance(context.data, Graph) else "node"
     went = attendance.facts_of(params.federation, who, trained, partition.num_clients, cell, context)
     return done.as_outcome(
@@ -208,18 +208,6 @@ def clients(params: Params, cell: Cell, context: Context) -> Partition:
     if world.facts.columns is not None or world.setting.ranks is not None:
         raise ScenarioError(f"{context.dataset}: columns of numbers became ranks, which no project carries; give them bounds")
     return world.partition
-
-
-def _named(
-    params: Params, made: Plan, cell: Cell, context: Context, on: tuple[Partition, protocols.Setting], epsilon: float
-) -> named.Found:
-    """What attacks that were asked for by name found; nothing where none was."""
-    attack = params.attack
-    if attack is None or not attack.named or not attack.meant_for(cell) or not made.schedule.releases:
-        return named.Found((), {})
-    asked = named.Asked(attack.named, attack.shadows, attack.units, attack.answers)
-    partition, setting = on
-    return named.measure(asked, made, cell, context, partition, setting.held, setting.asked, epsilon)
 
 
 def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
