@@ -52,7 +52,14 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 
 def described(answers: np.ndarray) -> np.ndarray:
-    """[…, 2c + 1]: probabilities, their logarithms in descending order, and the entropy."""
+    """What the attacker's classifier reads of each answer.
+
+    Args:
+        answers: float64 [..., c], log-probabilities of the classes.
+
+    Returns:
+        [..., 2c + 1]: the probabilities, their logarithms in descending order (at least −30), and the entropy.
+    """
     likely = np.exp(answers)
     entropy = -(likely * answers).sum(axis=-1, keepdims=True)
     return np.concatenate([likely, -np.sort(-np.maximum(answers, -30.0), axis=-1), entropy], axis=-1)

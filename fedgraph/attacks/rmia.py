@@ -44,5 +44,9 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 
 def ratios(answers: np.ndarray) -> np.ndarray:
-    """[m] ln p(x|θ) − ln mean over shadows. answers: [1 + s, m] log-probabilities of labels, the target's first."""
+    """How much better the target knows each label than shadow models do on average: float64 [m], ln p(x|θ) − ln p(x).
+
+    Args:
+        answers: float64 [1 + s, m], log-probabilities of the labels. The target's come first, then those of s ≥ 1 shadows.
+    """
     return np.asarray(answers[0] - (np.logaddexp.reduce(answers[1:], axis=0) - np.log(len(answers) - 1)))
