@@ -75,14 +75,28 @@ class Params(Settings):
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
     def budget(self, cell: Cell, num_train: int) -> Budget:
-        """What the cell may spend, where so many nodes train."""
+        """What a cell may spend.
+
+        Args:
+            cell: Its ε, its reading, and the data set that δ may depend on.
+            num_train: How many nodes train; δ is one over it where the scenario says so.
+        """
         given = self.delta.get(cell.dataset, "1/n_train") if isinstance(self.delta, dict) else self.delta
         delta = 1.0 / num_train if isinstance(given, str) else given
         reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
         return Budget(cell.epsilon, delta, reading)
 
     def setting(self, graph: Graph, seed: int, rng: np.random.Generator) -> protocols.Setting:
-        """Who trains and who is asked, with columns of numbers as they are. ``DataError`` where no test node has a label."""
+        """Who trains and who is asked, with columns of numbers as they are.
+
+        Args:
+            graph: The data, or those of their largest component.
+            seed: The number of the repetition; of several published splits it takes one.
+            rng: Draws the split.
+
+        Raises:
+            DataError: No test node has a label, or the split cannot be made.
+        """
         whole = protocols.largest_component(graph) if self.component == "largest" else graph
         sizes = protocols.Sizes(self.train_per_class, self.validation_per_class, seed)
         found = protocols.make(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
@@ -91,7 +105,16 @@ class Params(Settings):
         return found
 
     def everybody(self, graph: Graph, public: Graph | None) -> protocols.Setting:
-        """All of ``graph`` train; ``public`` takes the place of what the task made public. ``ScenarioError`` without one."""
+        """The setting in which all labelled people train, for a model that is used: nobody is tested.
+
+        Args:
+            graph: All people.
+            public: Other people, whose rows and edges are public. They take the place of what the task makes public.
+
+        Raises:
+            DataError: Nobody has a label.
+            ScenarioError: The row takes some people as public and there is no ``public``, or it takes nobody and there is one.
+        """
         held = replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids))  # a part keeps its people
         if self.component == "largest":
             held = protocols.largest_component(held)

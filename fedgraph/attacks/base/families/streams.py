@@ -113,7 +113,7 @@ class Situation:
             root: The seed of the run; a ``seeds.Secret`` where nobody knows it.
             mechanism: The noise of one release.
             event: The price of one release: of a whole column, whose norm is at most √entries.
-            additive: Whether several clients' noise may be drawn at once.
+            additive: Whether a block of clients may be computed as one client that holds their union (``Sums.additive``).
             fingerprint: Names the plan in the streams of noise.
         """
         bound = ClippedSum(math.sqrt(self.entries), self.clients, "echo: one row, of norm √entries at most")
