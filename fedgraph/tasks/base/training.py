@@ -260,7 +260,7 @@ def train(
     Args:
         world: Who holds what, and what is public.
         key: Names the partition at the workers; equal keys mean equal partitions.
-        made: The plan. Where columns of numbers are private, their counts are released in a round before.
+        made: The plan. Where ranks of columns are estimated, the counts for them are released before its first round.
         cell: The cell; it names the random streams.
         context: Where the rounds run, and what hears of them.
         who: Names one of several trainings of a cell.
