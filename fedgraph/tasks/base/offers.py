@@ -183,6 +183,16 @@ def entries_of(methods: Sequence[Spec], row: type[RowKeys]) -> list[Nested]:
     return [(("methods", index), "methods", m) for index, m in enumerate(given)]
 
 
+def attacks_of(named: Sequence[Spec]) -> list[Nested]:
+    """Attacks by name as nested plugins, for the reader of scenarios.
+
+    Args:
+        named: The entries of ``attack.named``; their labels are left out.
+    """
+    given = [{k: v for k, v in attack.items() if k != "label"} for attack in named]
+    return [(("attack", "named", index), "attacks", attack) for index, attack in enumerate(given)]
+
+
 def releases_nothing(params: object, cell: Cell, context: Context) -> None:
     """``plan`` of a task that releases nothing."""
 

@@ -157,6 +157,11 @@ class Trained(Settled):
     choice: Choice | None = None
 
 
+def partition_key(partition: Spec) -> Hashable:
+    """Names the rule by which nodes are dealt: equal settings of a partition have equal keys."""
+    return tuple(sorted((key, repr(value)) for key, value in partition.items()))
+
+
 def disjoint_clients(held: Graph, partition: Spec, cell: Cell, context: Context) -> Partition:
     """The clients of the cell's seed.
 

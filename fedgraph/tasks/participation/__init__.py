@@ -37,7 +37,7 @@ from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, node_s
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.offers import of_method
 from fedgraph.tasks.participation import records as clients
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Graph
 from fedgraph.worlds import missing, protocols
 from fedgraph.worlds.dealt import DealtWorld, Federation, deal, federation_of
 from fedgraph.worlds.world import ALONE, Kind, LeftOut, World, trusting
@@ -177,7 +177,8 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     if "personalised" in params.participations and cell.world.joined:
         own = functools.partial(seeds.generator, context.root, "personal", *cell.path)
         if params.personalised in ("head", "both"):
-            records += found.personal(scores, lambda client: answers, found.prices(done), clients.OWN_EYES, own())
+            prices = clients.prices_of(done, federation)
+            records += found.personal(scores, lambda client: answers, prices, clients.OWN_EYES, own())
         if params.personalised in ("weights", "both"):
             records += found.tuned(made, method, asked, done, own("weights"))
     if "federated" not in params.participations:
@@ -230,7 +231,7 @@ def _holding(params: Params, cell: Cell, context: Context, client: int = 0) -> H
 
 
 def _planned(params: Params, cell: Cell, federation: Federation, world: DealtWorld) -> Plan:
-    spec = next(s for s in params.methods if s["method"] == cell.method and grid.row_label(s) == cell.variant)
+    spec = cell.among(params.methods)
     method = kinds.classifier(cell.method)
     training.require_answers(world.setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
@@ -255,7 +256,7 @@ def _planned(params: Params, cell: Cell, federation: Federation, world: DealtWor
 
 def _key(params: Params, seed: int, context: Context) -> Hashable:
     """Two cells with the same key ask the same federation."""
-    split, dealt = node_classification.split_key(params), node_classification.partition_key(params)
+    split, dealt = node_classification.split_key(params), training.partition_key(params.partition)
     return ("participation", context.dataset, split, dealt, seed, params.cut_edges)
 
 
@@ -264,13 +265,8 @@ def _federation(params: Params, seed: int, context: Context) -> Federation:
     if not isinstance(graph, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; participation needs one graph with owners")
 
-    def owned() -> tuple[Graph, Partition]:
-        return clients.graph_with_owners(
-            graph, params.partition, seeds.generator(context.root, "partition", context.dataset, "owners")
-        )
-
     def make() -> Federation:
-        whole, source = context.cached(("owned", context.dataset, node_classification.partition_key(params)), owned)
+        whole, source = clients.graph_with_owners(graph, params.partition, context)
         rng = seeds.generator(context.root, "split", context.dataset, seed)
         setting = params.setting(whole, seed, rng).on_one_scale(rows_private=False)
         return federation_of(setting, whole.owner_names, source, params.cut_edges)
