@@ -60,14 +60,13 @@ def attack(params: Params, scene: Scene) -> Finding:
     pairs = found.units
     answers = scene.shown(scene.target)
     own = Described(np.exp(answers), known, params.number in ROWS, scene.rng)
-    learns: list[tuple[np.ndarray, np.ndarray]] = []
+    examples: list[tuple[np.ndarray, np.ndarray]] = []
     if params.number in PART:
         inside = np.column_stack(known.adjacency.nonzero())
         inside = inside[inside[:, 0] < inside[:, 1]]
         there = inside[scene.rng.permutation(len(inside))[: max(2, round(params.part * len(inside)))]]
         away = game.unconnected_pairs(scene.game.partition, known, len(there), scene.rng)
-        learns.append((np.concatenate([there, away]), np.arange(len(there) + len(away)) < len(there)))
-    examples = [(own.of(p), t) for p, t in learns]
+        examples.append((own.of(np.concatenate([there, away])), np.arange(len(there) + len(away)) < len(there)))
     if params.number in OTHER:
         examples.append(_elsewhere(params, scene))
     strangers = scene.game.strangers

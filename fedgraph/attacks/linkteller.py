@@ -90,7 +90,8 @@ def _changed(features: sp.csr_array, node: int, change: float) -> sp.csr_array:
     """The rows with that of ``node`` times 1 + change."""
     scale = np.ones(features.shape[0], dtype=np.float64)
     scale[node] = 1 + change
-    changed, own = sp.csr_array(sp.diags_array(scale) @ features), sp.csr_array(features[[node]])
+    changed = sp.csr_array(sp.diags_array(scale) @ features)
+    own = sp.csr_array(features[[node]])
     if own.nnz:  # rows may be scaled to norm 1 by the model: then a new entry moves what a longer row cannot
         column = own.indices[np.argmax(np.abs(own.data))]
         value = 10 * change * float(np.abs(own.data).max())

@@ -39,10 +39,16 @@ def attack(params: Params, scene: Scene) -> Finding:
     found = scene.game.found
     nodes = found.units[:, 0]
     answers = scene.every_alone()[:, nodes]
-    seen, truth = described(answers[1:]).reshape(-1, 2 * answers.shape[2] + 1), scene.coins_of_shadows().reshape(-1)
+    seen = described(answers[1:]).reshape(-1, 2 * answers.shape[2] + 1)
+    truth = scene.coins_of_shadows().reshape(-1)
     chosen = scene.rng.permutation(truth.size)[: params.most]
-    network = MLPClassifier((params.hidden,), max_iter=params.steps, random_state=int(scene.rng.integers(2**31)), tol=0.0,
-                            n_iter_no_change=params.steps)  # fmt: skip
+    network = MLPClassifier(
+        (params.hidden,),
+        max_iter=params.steps,
+        random_state=int(scene.rng.integers(2**31)),
+        tol=0.0,
+        n_iter_no_change=params.steps,
+    )
     classifier = make_pipeline(StandardScaler(), network)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # so many steps are meant

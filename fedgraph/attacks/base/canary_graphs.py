@@ -222,12 +222,10 @@ def _classes(num_classes: int, n: int, spread: bool, rng: np.random.Generator) -
 
 def _with_row(subgraph: Subgraph, node: int, row: sp.csr_array, label: int) -> Subgraph:
     """The client with another row and label for one global node."""
-    graph, (place,) = subgraph.graph, np.flatnonzero(subgraph.nodes == node)
-    keep = np.ones(graph.num_nodes, dtype=np.float32)
-    keep[place] = 0
-    put = sp.csr_array((np.ones(1, np.float32), (np.array([place]), np.array([0]))), shape=(graph.num_nodes, 1))
-    features = sp.csr_array(sp.diags_array(keep) @ graph.features + put @ row).astype(np.float32)
-    features.eliminate_zeros()
+    graph = subgraph.graph
+    place = int(np.flatnonzero(subgraph.nodes == node)[0])
+    rows = [graph.features[:place], row, graph.features[place + 1 :]]
+    features = sp.csr_array(sp.vstack(rows, format="csr")).astype(np.float32)
     features.sort_indices()
     labels = graph.labels.copy()
     labels[place] = label

@@ -87,14 +87,12 @@ class Game:
     """What is in question, and what is known.
 
     Attributes:
-        kind: What a unit is.
         found: The units, with the coins of the run under attack.
         partition: What each client holds apart from what is in question.
         known: The same of all clients together, in global numbers.
-        strangers: int64 [k, 2], global ids of pairs that never had an edge. k is 0 unless ``kind`` is ``edges``.
+        strangers: int64 [k, 2], global ids of pairs that never had an edge; k is 0 unless edges are in question.
     """
 
-    kind: Kind
     found: _InQuestion
     partition: Partition
     known: Graph
@@ -124,7 +122,7 @@ def node_coins(partition: Partition, held: Graph, most: int, rng: np.random.Gene
     labels = np.column_stack([np.full(chosen.size, -1), known.labels[chosen]])
     coins = rng.random(chosen.size) < 0.5
     found = canaries.Nodes(chosen, coins, labels, sp.csr_array(known.features[chosen]), alone=False)
-    return Game("nodes", found, partition, known, np.zeros((0, 2), np.int64))
+    return Game(found, partition, known, np.zeros((0, 2), np.int64))
 
 
 def edge_coins(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> Game:
@@ -146,7 +144,7 @@ def edge_coins(partition: Partition, held: Graph, relation: Relation, most: int,
     found = canaries.Edges(chosen, rng.random(len(chosen)) < 0.5, relation is Relation.EDGE_DIRECTED)
     left = partition.with_graphs(lambda s: without(s.graph, s.nodes, chosen))
     rest = without(known, np.arange(known.num_nodes), chosen)
-    return Game("edges", found, left, rest, unconnected_pairs(partition, known, len(chosen), rng))
+    return Game(found, left, rest, unconnected_pairs(partition, known, len(chosen), rng))
 
 
 def word_coins(partition: Partition, held: Graph, public: Graph, most: int, rng: np.random.Generator) -> Game:
@@ -172,14 +170,14 @@ def word_coins(partition: Partition, held: Graph, public: Graph, most: int, rng:
     lacks = np.array([c not in rows.indices[rows.indptr[n] : rows.indptr[n + 1]] for n, c in zip(chosen, columns, strict=True)])
     chosen, columns = chosen[lacks], columns[lacks]
     found = Words(chosen, columns, largest[columns].astype(np.float32), rng.random(chosen.size) < 0.5)
-    return Game("words", found, partition, known, np.zeros((0, 2), np.int64))
+    return Game(found, partition, known, np.zeros((0, 2), np.int64))
 
 
 def no_coins(partition: Partition, held: Graph) -> Game:
     """The game without a coin, for attacks that read single clients: all of ``partition`` is known."""
     known = canaries.held_together(partition, held)
     none = canaries.Edges(np.zeros((0, 2), np.int64), np.zeros(0, bool), False)
-    return Game("clients", none, partition, known, np.zeros((0, 2), np.int64))
+    return Game(none, partition, known, np.zeros((0, 2), np.int64))
 
 
 def coins_of_shadows(count: int, size: int, rng: np.random.Generator) -> list[np.ndarray]:

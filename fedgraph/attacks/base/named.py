@@ -305,9 +305,17 @@ def _scene(
         return trained(made, dealt, cell, context, f"{kind}-{name}")
 
     if kind == "clients":
-        played, target = game.no_coins(partition, held), game.Run(np.zeros(0, dtype=bool), State({}, None))
-        return Scene(made, played, target, (), public, asked.answers, cell.epsilon, rng, train)
-    played = _dealt(kind, asked, made, partition, held, public, rng)
+        target = game.Run(np.zeros(0, dtype=bool), State({}, None))
+        everybody = game.no_coins(partition, held)
+        return Scene(made, everybody, target, (), public, asked.answers, cell.epsilon, rng, train)
+    if kind == "nodes":
+        played = game.node_coins(partition, held, asked.units, rng)
+    elif kind == "words":
+        played = game.word_coins(partition, held, public, asked.units, rng)
+    else:
+        relation = game.relation_of(kind, made)
+        assert relation is not None
+        played = game.edge_coins(partition, held, relation, asked.units, rng)
     coins = played.found.coins
     if coins.size < 4 or coins.all() or not coins.any():
         return None
@@ -315,16 +323,3 @@ def _scene(
     tossed = game.coins_of_shadows(asked.shadows if kind != "edges" else 0, coins.size, rng)
     shadows = tuple(game.Run(c, train(played.dealt(c), f"shadow-{k}")) for k, c in enumerate(tossed))
     return Scene(made, played, target, shadows, public, asked.answers, cell.epsilon, rng, train)
-
-
-def _dealt(
-    kind: game.Kind, asked: Attack, made: Plan, partition: Partition, held: Graph, public: Graph,
-    rng: np.random.Generator,
-) -> game.Game:  # fmt: skip
-    if kind == "nodes":
-        return game.node_coins(partition, held, asked.units, rng)
-    if kind == "words":
-        return game.word_coins(partition, held, public, asked.units, rng)
-    relation = game.relation_of(kind, made)
-    assert relation is not None
-    return game.edge_coins(partition, held, relation, asked.units, rng)

@@ -118,7 +118,8 @@ class Params(Settings):
         held = replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids))  # a part keeps its people
         if self.component == "largest":
             held = protocols.largest_component(held)
-        labelled, nobody = int((held.labels >= 0).sum()), np.full(held.num_nodes, -1, dtype=np.int64)
+        labelled = int((held.labels >= 0).sum())
+        nobody = np.full(held.num_nodes, -1, dtype=np.int64)
         if not labelled:
             raise DataError(f"{graph.name}: nobody has a label; allowed: people with a label, to train on")
         given = protocols.without_labels(public) if public is not None else None

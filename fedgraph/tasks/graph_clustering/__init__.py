@@ -103,7 +103,8 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
     """
     if cell.method in (SIZE, DEGREES):
         return None
-    graph, row, together = graph_of(params, context), _row(params, cell), isinstance(context.data, GraphCollection)
+    graph, row = graph_of(params, context), _row(params, cell)
+    together = isinstance(context.data, GraphCollection)
     partition = partition_of(params, cell.seed, context)
     facts = PublicFacts(
         Sizes(
@@ -239,7 +240,8 @@ def _unreleased(params: Params, cell: Cell, context: Context, partition: Partiti
     whole = isinstance(context.data, GraphCollection)
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
-    metrics, delta = _scores(params, cell, context, truth, found), 1.0 / graph_of(params, context).num_nodes
+    metrics = _scores(params, cell, context, truth, found)
+    delta = 1.0 / graph_of(params, context).num_nodes
     return training.price_without_release(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
 
 

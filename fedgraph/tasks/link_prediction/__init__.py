@@ -233,7 +233,8 @@ def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:
     spec = cell.among(params.methods)
     method = kinds.linker(spec["method"])
     known = world.clear_facts if grid.never_private(spec) else world.facts
-    settings, budget = method.Params(**of_method(spec, ROW)), Budget(cell.epsilon, params.delta)
+    settings = method.Params(**of_method(spec, ROW))
+    budget = Budget(cell.epsilon, params.delta)
     return training.planned_training_run(method, settings, known, budget, world.setting)
 
 
@@ -245,7 +246,8 @@ def _graph(context: Context) -> Graph:
 
 def _questions(params: Params, cell: Cell, context: Context) -> list[owners.Question]:
     """What each owner is asked, the same in every world."""
-    federation, hidden = _federation(params, cell, context), _split(params, cell.seed, context)[1]
+    federation = _federation(params, cell, context)
+    hidden = _split(params, cell.seed, context)[1]
 
     def make() -> list[owners.Question]:
         return owners.questions_of(_graph(context), federation, hidden, params.negatives, (cell.seed,), context)

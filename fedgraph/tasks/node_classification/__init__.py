@@ -128,7 +128,8 @@ def train(params: Params, cell: Cell, context: Context) -> training.Trained:
 def _train_one(params: Params, cell: Cell, context: Context) -> training.Trained:
     made, world = plan(params, cell, context), _dealt_world(params, cell, context)
     who = attendance.drawn_attendance(params.federation, made, cell, context)
-    masks, keep = attendance.masks_of(params.federation, made), pictures.curve_rounds(params.curve, made)
+    masks = attendance.masks_of(params.federation, made)
+    keep = pictures.curve_rounds(params.curve, made)
     key = _partition_key(params, cell)
     return training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=keep)
 
@@ -252,7 +253,8 @@ def _setting_key(params: Params, cell: Cell, context: Context) -> tuple[Hashable
 
 
 def _setting(params: Params, cell: Cell, context: Context) -> protocols.Setting:
-    nobody, made = kinds.method(cell.method).OFFERS.trusts_nobody, _unscaled(params, cell, context)
+    nobody = kinds.method(cell.method).OFFERS.trusts_nobody
+    made = _unscaled(params, cell, context)
     return context.cached(_setting_key(params, cell, context), lambda: made.on_one_scale(rows_private=nobody))
 
 

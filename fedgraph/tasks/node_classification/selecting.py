@@ -217,7 +217,8 @@ class Selecting:
         score: tuple[Event, ...] = ()
         if protection.unit is not Unit.EDGE:
             multiplier = calibrate.gaussian_multiplier(1, epsilon, first.guarantee.delta)
-            mechanism, score = GaussianNoise(multiplier * sensitivity_l2(bound, protection.relation)), (Gaussian(multiplier),)
+            mechanism = GaussianNoise(multiplier * sensitivity_l2(bound, protection.relation))
+            score = (Gaussian(multiplier),)
         trainings = (event for p in plans for event in client_events(p.guarantee, p.schedule.releases).values())
         stop = selection.stop_for(self.select.shape, self.select.among)
         event = Selected((*dict.fromkeys(trainings), *score), self.select.shape, stop)
@@ -244,7 +245,8 @@ class Selecting:
             return (which, fitted), self.judges.right(fitted)
 
         (which, best), score = door.choose(PATH, trial)
-        lines, guarantee = fewest_lines(door.entries), replace(priced.plan.guarantee, promises=best.guarantee.promises)
+        lines = fewest_lines(door.entries)
+        guarantee = replace(priced.plan.guarantee, promises=best.guarantee.promises)
         outcome = replace(best.outcome, releases=lines)
         choices, judges = self.select.choices, self.judges.rows.size
         share = score.value.item() / judges

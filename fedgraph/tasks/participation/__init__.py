@@ -250,7 +250,8 @@ def _planned(params: Params, cell: Cell, federation: Federation, world: DealtWor
             f"{cell.method} has no weights that a client could fit to its own data; write personalised: head, or one of {able}"
         )
     facts = world.clear_facts if grid.never_private(spec) else world.facts
-    settings, budget = method.Params(**of_method(spec, ROW)), params.budget(cell, federation.setting.num_train)
+    settings = method.Params(**of_method(spec, ROW))
+    budget = params.budget(cell, federation.setting.num_train)
     made = training.planned_training_run(method, settings, facts, budget, world.setting)
     if not params.client_epsilons or not cell.world.joined or not np.isfinite(cell.epsilon):
         return made
@@ -264,7 +265,8 @@ def _planned(params: Params, cell: Cell, federation: Federation, world: DealtWor
 
 def _key(params: Params, seed: int, context: Context) -> Hashable:
     """Two cells with the same key ask the same federation."""
-    split, dealt = node_classification.split_key(params), training.partition_key(params.partition)
+    split = node_classification.split_key(params)
+    dealt = training.partition_key(params.partition)
     return ("participation", context.dataset, split, dealt, seed, params.cut_edges)
 
 

@@ -98,8 +98,9 @@ class Situation:
 
         def held(client: int) -> Subgraph:
             column = sp.csr_array(np.full((self.entries, 1), float(present and client == 0)))
-            nothing, labels = sp.csr_array((self.entries, self.entries)), np.zeros(self.entries, np.int64)
-            graph = plain_graph("echo", nothing, column, labels, 2, Provenance("own", "echo"))
+            no_edges = sp.csr_array((self.entries, self.entries))
+            labels = np.zeros(self.entries, np.int64)
+            graph = plain_graph("echo", no_edges, column, labels, 2, Provenance("own", "echo"))
             return Subgraph(client, graph, np.arange(self.entries) + client * self.entries)
 
         return Partition(
