@@ -44,6 +44,7 @@ refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
+    """Score each node in question by the log-odds that it took part; with G-BASE by its chance, as a mean over guesses."""
     found = scene.game.found
     nodes = found.units[:, 0]
     runs = (scene.target, *scene.shadows)

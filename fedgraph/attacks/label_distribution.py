@@ -41,6 +41,7 @@ def refuses(made: Plan) -> str | None:
 
 
 def attack(params: Params, scene: Scene) -> Finding:
+    """Score each class of each client by the share that is read of it; true are those above the client's mean."""
     state, reader = messages.first_state(scene), messages.gradient_reader(scene)
     model = {name: value * 0 if name == "parameters" else value for name, value in state.model.items()}
     scores, truth, alike = [], [], []

@@ -56,6 +56,7 @@ refuses = game.why_no_edge_is_secret
 
 
 def attack(params: Params, scene: Scene) -> Finding:
+    """Score each edge in question, and the strangers, by how alike answers are, or by what a classifier learnt of that."""
     known, found = scene.known, scene.game.found
     pairs = found.units
     answers = scene.shown(scene.target)

@@ -44,6 +44,7 @@ refuses = game.why_no_edge_is_secret
 
 
 def attack(params: Params, scene: Scene) -> Finding:
+    """Score each edge in question, and as many strangers, by the influence of its ends on each other."""
     pairs = scene.game.found.units[: params.most]
     kept = scene.target.coins[: params.most]
     away = strangers(params.pairs, scene, len(pairs))

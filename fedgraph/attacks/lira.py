@@ -33,6 +33,7 @@ refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
+    """Score each node in question by the log-likelihood ratio of the target's confidence in its label."""
     found = scene.game.found
     nodes = found.units[:, 0]
     confidence = log_odds(of_label(scene.every_alone(), nodes, scene.labels[nodes]))

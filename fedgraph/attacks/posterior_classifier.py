@@ -36,6 +36,7 @@ refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
+    """Score each node in question by the chance that its answer is that of a node that trained."""
     found = scene.game.found
     nodes = found.units[:, 0]
     answers = scene.every_alone()[:, nodes]

@@ -29,6 +29,7 @@ refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
+    """Score each node in question by the share of other people that it beats by ``gamma``; the ratio itself breaks ties."""
     found = scene.game.found
     nodes = found.units[:, 0]
     own = ratios(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
