@@ -156,6 +156,11 @@ class Trained(Settled):
     world: DealtWorld
     choice: Choice | None = None
 
+    @property
+    def question(self) -> Graph:
+        """The graph that the method's ``predict`` receives, with what its viewer may use (``worlds.protocols.question``)."""
+        return protocols.question(self.world.setting, self.plan, lambda: self.settled.epsilon)
+
 
 def partition_key(partition: Spec) -> Hashable:
     """Names the rule by which nodes are dealt: equal settings of a partition have equal keys."""

@@ -143,7 +143,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     made, setting, partition = done.plan, done.world.setting, done.world.partition
     who = attendance.drawn_attendance(params.federation, made, cell, context)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
-    asked = protocols.question(setting, made, lambda: settled.epsilon)
+    asked = done.question
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
     metrics = measures.measures(answers, setting.truth)
 

@@ -38,7 +38,7 @@ from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.offers import of_method
 from fedgraph.tasks.participation import records as clients
 from fedgraph.types import Graph
-from fedgraph.worlds import missing, protocols
+from fedgraph.worlds import missing
 from fedgraph.worlds.dealt import DealtWorld, Federation, deal, federation_of
 from fedgraph.worlds.world import ALONE, Kind, LeftOut, World, trusting
 
@@ -170,17 +170,16 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     world = _dealt(params, cell, federation, context)
     made = _planned(params, cell, federation, world)
     done = training.train(world, _holding(params, cell, context), made, cell, context)
-    world = done.world  # with columns on one scale
-    scales = [world.setting.ranks] * len(federation.names)
+    scales = [done.world.setting.ranks] * len(federation.names)
     found = clients.Found(federation, params.alerts, params.positive, scales)
     method = kinds.classifier(cell.method)
-    asked = protocols.question(world.setting, made, lambda: done.settled.epsilon)
+    asked = done.question
 
     def answers(graph: Graph) -> np.ndarray:
         return method.predict(made, done.outcome.state, graph)
 
     scores = federation.at_home(answers, asked) if cell.world.without is None else answers(asked)
-    records = found.records(cell.world, scores, world.setting, made, done)
+    records = found.records(scores, done)
     pooled = dict(records[0].metrics) if cell.world.without is None else {}
     if "personalised" in params.participations and cell.world.joined:
         own = functools.partial(seeds.generator, context.root, "personal", *cell.path)
@@ -188,10 +187,10 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             prices = clients.prices_of(done, federation)
             records += found.personal(scores, lambda client: answers, prices, clients.OWN_EYES, own())
         if params.personalised in ("weights", "both"):
-            records += found.tuned(made, method, asked, done, own("weights"))
+            records += found.tuned(method, done, own("weights"))
     if "federated" not in params.participations:
         records = [r for r in records if r.participation != "federated"]
-    return clients.participation_outcome(cell, made, done, records, pooled, world, params.protocol, method)
+    return clients.participation_outcome(cell, done, records, pooled, params.protocol, method)
 
 
 def _run_alone(params: Params, cell: Cell, context: Context, federation: Federation) -> Outcome:
@@ -204,26 +203,22 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: Federat
         return training.train(world, _holding(params, cell, context, client), made, cell, context, (federation.names[client],))
 
     each, together, prices = training.train_alone(federation.names, cell, context, train_one)
-    world, made = each[-1].world, each[-1].plan
     scales = [done.world.setting.ranks for done in each]
     models: list[clients.Answers] = [functools.partial(method.predict, one.plan, one.outcome.state) for one in each]
     scores: np.ndarray | None = None
     for client, done in enumerate(each):
-        asked = protocols.question(done.world.setting, done.plan, functools.partial(getattr, done.settled, "epsilon"))
         rows = federation.asked_of(client)
         if rows.size:
-            own = models[client](asked)
+            own = models[client](done.question)
             scores = np.zeros((federation.setting.asked.num_nodes, own.shape[1])) if scores is None else scores
             scores[rows] = own
     assert scores is not None
     found = clients.Found(federation, params.alerts, params.positive, scales)
-    records = found.records_of_all("alone", scores, prices, made.guarantee.protection.viewer.words)
+    records = found.records_of_all("alone", scores, prices, together.plan.guarantee.protection.viewer.words)
     if "personalised" in params.participations and params.personalised in ("head", "both"):
         rng = seeds.generator(context.root, "personal", *cell.path)
         records += found.personal(scores, models.__getitem__, [np.inf] * len(models), clients.NOBODY, rng)
-    return clients.participation_outcome(
-        cell, made, together, records, {}, world, params.protocol, method, len(federation.names)
-    )
+    return clients.participation_outcome(cell, together, records, {}, params.protocol, method, len(federation.names))
 
 
 def _dealt(params: Params, cell: Cell, federation: Federation, context: Context, client: int = 0) -> DealtWorld:

@@ -10,7 +10,7 @@ from fedgraph.cells.facts import ClientResult, ParticipationFacts, pack_right
 from fedgraph.documents.settings import Spec
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import own_models
-from fedgraph.methods.base import Plan, kinds
+from fedgraph.methods.base import kinds
 from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
 from fedgraph.privacy.settle import per_client
@@ -18,8 +18,8 @@ from fedgraph.tasks.base import Cell, Context, Outcome, measures
 from fedgraph.tasks.base.training import Trained, partition_key
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtWorld, Federation
-from fedgraph.worlds.world import Kind, World
+from fedgraph.worlds.dealt import Federation
+from fedgraph.worlds.world import Kind
 
 ALL = "all"  # the name of the record that is about everybody's nodes
 WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights
@@ -146,24 +146,20 @@ class Found:
         found["majority_share"] = float(np.bincount(truth[known]).max() / known.sum())
         return found if self.alerts is None else found | measures.alerts(scores, truth, self.alerts, self.positive)
 
-    def records(
-        self, world: World, scores: np.ndarray, asked: protocols.Setting, made: Plan, done: Trained
-    ) -> list[ClientResult]:
+    def records(self, scores: np.ndarray, done: Trained) -> list[ClientResult]:
         """The records of one training of many clients.
 
         Args:
-            world: Who trained together.
-            scores: float [n, c], of the nodes that are asked in that world.
-            asked: The setting of that world.
-            made: The plan; its viewer is the one toward whom prices hold.
-            done: The training.
+            scores: float [n, c], of the nodes that are asked in its world.
+            done: The training. The viewer of its plan is the one toward whom prices hold.
 
         Returns:
             One record of everybody and one of each client. Where a client was left out, one of that client alone, at ε = 0.
         """
-        left, toward = world.without, made.guarantee.protection.viewer.words
-        if left is not None:  # its data were not used: nobody can learn anything of them
-            own = (left.name, self.nodes(left.client), scores, asked.truth, 0.0, "everybody: it did not join")
+        world, toward = done.world.world, done.plan.guarantee.protection.viewer.words
+        if (left := world.without) is not None:  # its data were not used: nobody can learn anything of them
+            truth = done.world.setting.truth
+            own = (left.name, self.nodes(left.client), scores, truth, 0.0, "everybody: it did not join")
             return [self._record("left-out", *own)]
         participation = "curator" if world.kind is Kind.WHOLE else "federated"
         return self.records_of_all(participation, scores, prices_of(done, self.federation), toward)
@@ -218,15 +214,11 @@ class Found:
                 after[rows] = own_models.fitted_head(mine, labels, rng).scores(then)
         return self.records_of_all("personalised", after, prices, toward)
 
-    def tuned(
-        self, made: Plan, method: kinds.Classifier, asked: Graph, done: Trained, rng: np.random.Generator
-    ) -> list[ClientResult]:
+    def tuned(self, method: kinds.Classifier, done: Trained, rng: np.random.Generator) -> list[ClientResult]:
         """The records of clients that go on from the shared weights on their own labelled nodes, in clear.
 
         Args:
-            made: The plan.
             method: The method; it offers ``tuned``.
-            asked: All nodes that are asked, as the model reads them.
             done: The training of all clients together.
             rng: The randomness of the clients' own steps.
 
@@ -234,7 +226,7 @@ class Found:
             RuntimeFailure: The method offers no such steps; a plan refuses it before.
         """
         after: np.ndarray | None = None
-        tuned = method.OFFERS.tuned
+        made, asked, tuned = done.plan, done.question, method.OFFERS.tuned
         if tuned is None:
             raise RuntimeFailure(f"{made.method} has no weights that a client could fit (Offers.tuned)")
         for client, share in enumerate(self.federation.partition.subgraphs):
@@ -288,11 +280,9 @@ def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generato
 
 def participation_outcome(
     cell: Cell,
-    made: Plan,
     done: Trained,
     records: list[ClientResult],
     metrics: dict[str, float],
-    world: DealtWorld,
     protocol: str,
     method: kinds.Classifier,
     clients: int | None = None,
@@ -301,15 +291,14 @@ def participation_outcome(
 
     Args:
         cell: The cell.
-        made: The plan.
         done: The training, or all trainings of clients alone as one.
         records: Of everybody and of each client.
         metrics: Of everybody, where such a row may be ranked with others; else empty.
-        world: Where the cell trained.
         protocol: What clients held and what was public.
         method: The method; it may say what the training found.
         clients: How many there were, where each trained alone.
     """
+    made, world = done.plan, done.world
     broken, setting = done.settled.broken_words, world.setting
     said = method.OFFERS.says(made, done.outcome.state) if method.OFFERS.says and clients is None else ()
     return done.as_outcome(
