@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from fedgraph.documents.settings import Infinite, Says, Spec, renamed
+from fedgraph.documents.settings import Infinite, Says, Settings, Spec, renamed
 from fedgraph.methods.base import kinds
 from fedgraph.privacy.trust import EARLIER, Trust
 from fedgraph.tasks.base import Cell, Context, require_distinct
@@ -48,6 +48,19 @@ class Row(RowKeys):
 Entry = Annotated[Spec, AfterValidator(checker(Row))]
 Rows = AfterValidator(_of_other_names)
 Budgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], distinct("ε"), Infinite]
+
+
+class Grid(Settings):
+    """The settings of every task that has such a grid."""
+
+    methods: Annotated[list[Entry], Rows] = Field(
+        min_length=1, description="method: file name in fedgraph/methods, then its settings"
+    )
+    trust: Annotated[list[TrustWord], Formerly] = Field(min_length=1, description="who is trusted")
+    partition: Spec = Field(
+        default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
+    )
+    epsilons: Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
 
 
 def cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons: Sequence[float], readings: Sequence[str],

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fedgraph.attacks.base import whole_run
 from fedgraph.cells.cell import Cell
-from fedgraph.documents.settings import PerDataset, Settings, Spec
+from fedgraph.documents.settings import PerDataset, Spec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Budget, Calibration
@@ -28,17 +28,12 @@ class Row(grid.Row):
     select: Select | None = Field(None, description="settings that are chosen privately, within the row's ε")
 
 
-class Params(Settings):
+class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
     methods: Annotated[list[Annotated[Spec, AfterValidator(checker(Row))]], grid.Rows] = Field(
         min_length=1, description="method: file name in fedgraph/methods, then its settings"
     )
-    trust: Annotated[list[grid.TrustWord], grid.Formerly] = Field(min_length=1, description="who is trusted")
-    partition: Spec = Field(
-        default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
-    )
-    epsilons: grid.Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
     delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDataset] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )

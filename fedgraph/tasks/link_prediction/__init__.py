@@ -11,7 +11,7 @@ joining worth it? Alone a client is its own curator; edges that leave it are dro
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -19,7 +19,6 @@ from pydantic import Field, model_validator
 from fedgraph import seeds
 from fedgraph.attacks.base import named, whole_run
 from fedgraph.cells.facts import LinkPredictionFacts
-from fedgraph.documents.settings import Settings, Spec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods.base import Budget, Plan, kinds
@@ -38,17 +37,9 @@ from fedgraph.worlds.world import ALONE, Kind
 GIVEN = "links"
 
 
-class Params(Settings):
+class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[list[grid.Entry], grid.Rows] = Field(
-        min_length=1, description="method: file name in fedgraph/methods, then its settings"
-    )
-    trust: list[grid.TrustWord] = Field(min_length=1, description="who is trusted")
-    partition: Spec = Field(
-        default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
-    )
-    epsilons: grid.Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
     delta: float = Field(1e-6, gt=0, lt=1, description="δ of every guarantee; below one over the edges")
     cut_edges: Literal["dropped", "protected"] = Field(
         "dropped", description="edges between clients: dropped; or, where one edge is private, used and protected at both ends"
