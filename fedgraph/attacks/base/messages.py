@@ -23,15 +23,13 @@ def first_state(scene: Scene) -> State:
     return kinds.method(scene.made.method).start(scene.made, np.random.default_rng(int(scene.rng.integers(2**63))))
 
 
-def _released_by_client(
-    scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray], round_: int = 0
-) -> dict[str, np.ndarray]:
-    """What the client of ``subgraph`` sends in ``round_`` when it is sent ``model``."""
+def _released_by_client(scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What the client of ``subgraph`` sends in the first round when it is sent ``model``."""
     made = scene.made
     method = kinds.method(made.method)
-    streams = Streams(int(scene.rng.integers(2**31)), ("attack", "client", subgraph.client, "round", round_), made.fingerprint)
-    desk = Desk("attack", subgraph.client, round_, made.schedule.releases, streams.generator("noise"))
-    found = method.client(made, method.prepare(made, subgraph), model, round_, streams, desk)
+    streams = Streams(int(scene.rng.integers(2**31)), ("attack", "client", subgraph.client, "round", 0), made.fingerprint)
+    desk = Desk("attack", subgraph.client, 0, made.schedule.releases, streams.generator("noise"))
+    found = method.client(made, method.prepare(made, subgraph), model, 0, streams, desk)
     return {name: value.value for name, value in found.items()}
 
 

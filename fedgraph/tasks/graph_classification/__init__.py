@@ -149,14 +149,14 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         wanted = (params.alpha, _options(params, context), context, split, params.only_nearest, params.weights)
         distances, asked = raw.distances_of(cell.method, collection, *wanted)
         judged = _judged(params, cell, context, distances, chosen_by_folds)
-        return _unreleased(params, cell, context, judged, replace(_facts(params, context, dealt, split), solver=asked))
+        return _unreleased(params, cell, judged, replace(_facts(params, context, dealt, split), solver=asked))
     made, dealt, split = _planned(params, cell, context)
     if cell.method == raw.CONSTANT:
         distances, asked = _constant_distances(params, cell, context, made, split)
         row = _row(params, cell, context)
         facts = _facts(params, context, dealt, split)
         facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked)
-        return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts)
+        return _unreleased(params, cell, _judged(params, cell, context, distances, split), facts)
     return _released(params, cell, context, made, dealt, split)
 
 
@@ -228,9 +228,7 @@ def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray,
     return dict(context.runtime.on_server(judge_embeddings, distances, labels_of, split, rng, params))
 
 
-def _unreleased(
-    params: Params, cell: Cell, context: Context, metrics: dict[str, float], facts: GraphClassificationFacts
-) -> Outcome:
+def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationFacts) -> Outcome:
     """A row without a protected release: public sizes, or raw data that nobody may see (then ε = ∞)."""
     public = cell.method in (raw.SIZE, raw.CONSTANT)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
