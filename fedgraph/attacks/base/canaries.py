@@ -200,19 +200,24 @@ def canary_nodes(held: Graph, public: Graph, relation: Relation, count: int, kin
     labelled, c = np.flatnonzero(held.labels >= 0), held.num_classes
     chosen = np.sort(rng.choice(labelled, min(count, labelled.size // 2), replace=False))
     m = chosen.size
-    first = rng.integers(c, size=m) if kind != "mislabelled" else (held.labels[chosen] + rng.integers(1, max(c, 2), size=m)) % c
-    other = (first + rng.integers(1, max(c, 2), size=m)) % c if relation.replaces else np.full(m, -1)
-    features = sp.csr_array(held.features[chosen])
+    first = _other_classes(held.labels[chosen], c, rng) if kind == "mislabelled" else rng.integers(c, size=m)
+    other = _other_classes(first, c, rng) if relation.replaces else np.full(m, -1)
+    labels = np.column_stack([other, first]).astype(np.int64)
     if kind == "full" and relation.replaces:
         features = sp.csr_array(np.ones((m, held.num_features), dtype=np.float32))
-        labels = np.column_stack([other, first]).astype(np.int64)
         return Nodes(chosen, rng.random(m) < 0.5, labels, features, alone=True, empty=True)
+    features = sp.csr_array(held.features[chosen])
     if kind != "mislabelled" and public.features.nnz:
         largest = np.asarray(abs(public.features).max(axis=0).todense()).ravel()
         used = rng.permutation(np.flatnonzero(largest))
         columns = np.resize(used, m)
         features = sp.csr_array((largest[columns], (np.arange(m), columns)), shape=(m, held.num_features)).astype(np.float32)
-    return Nodes(chosen, rng.random(m) < 0.5, np.column_stack([other, first]).astype(np.int64), features, kind != "mislabelled")
+    return Nodes(chosen, rng.random(m) < 0.5, labels, features, alone=kind != "mislabelled")
+
+
+def _other_classes(labels: np.ndarray, num_classes: int, rng: np.random.Generator) -> np.ndarray:
+    """int64 [m], for each label another class, drawn evenly; the same one where there is one class only."""
+    return np.asarray((labels + rng.integers(1, max(num_classes, 2), size=labels.size)) % num_classes)
 
 
 def canary_edges(held: Graph, partition: Partition, relation: Relation, count: int, rng: np.random.Generator) -> Edges:

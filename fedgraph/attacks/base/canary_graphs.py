@@ -24,7 +24,8 @@ log P(release | H)/P(release | other), which no score can beat; ``audit.one_run`
 holds with 95 % confidence. Graphs of one client are units of their own: the worst of them is what the plan prices.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -129,7 +130,7 @@ def drawn(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -
 def _graphs(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries:
     """A coin for each graph of the clients that do not collude: a colluder's own graph is no secret."""
     spread = not made.params.releases_labels  # the farthest histograms are two single classes
-    words = _Words([s.graph for s in partition.subgraphs], rng)
+    words = _words([s.graph for s in partition.subgraphs], rng)
     parts: list[list[Subgraph]] = [[], []]
     units, count = [], 0
     for place, (subgraph, sizes) in enumerate(zip(partition.subgraphs, made.made.sizes, strict=True)):
@@ -141,8 +142,9 @@ def _graphs(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator)
         own = count + np.arange(len(sizes))
         units.append(own)
         count += len(sizes)
-        drawn_for = [(words.next(), _classes(subgraph.graph.num_classes, n, spread, rng)) for n in sizes]
-        features = sp.csr_array(sp.vstack([words.rows(word, n) for (word, _), n in zip(drawn_for, sizes, strict=True)]))
+        drawn_for = [(next(words), _classes(subgraph.graph.num_classes, n, spread, rng)) for n in sizes]
+        rows = [word for (word, _), n in zip(drawn_for, sizes, strict=True) for _ in range(n)]
+        features = sp.csr_array(sp.vstack(rows, format="csr"))
         for version in (0, 1):
             labels = np.concatenate([classes[version] for _, classes in drawn_for])
             parts[version].append(replace(subgraph, graph=replace(subgraph.graph, features=features, labels=labels)))
@@ -161,45 +163,37 @@ def _nodes(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) 
             holders.setdefault(node, []).append(place)
     centres = {int(s.nodes[s.center]) for s in partition.subgraphs if s.center is not None}
     order = rng.permutation(sorted(holders))
-    words = _Words([s.graph for s in partition.subgraphs], rng)
+    words = _words([s.graph for s in partition.subgraphs], rng)
     units = [np.array([-1], dtype=np.int64) for _ in partition.subgraphs]
     parts: list[list[Subgraph]] = [list(partition.subgraphs), list(partition.subgraphs)]
     count, known = 0, set(seen.colluding(made))
     for node in sorted(order.tolist(), key=lambda v: (v not in centres, len(holders[v]))):
         if any(units[place][0] >= 0 or place in known for place in holders[node]):
             continue
-        word = words.next()
+        word = next(words)
         classes = _classes(partition.subgraphs[0].graph.num_classes, 1, False, rng)
         for place in holders[node]:
             units[place] = np.array([count], dtype=np.int64)
             for version in (0, 1):
-                parts[version][place] = _with_row(parts[version][place], node, words.rows(word, 1), int(classes[version][0]))
+                parts[version][place] = _with_row(parts[version][place], node, word, int(classes[version][0]))
         count += 1
     made_of = [replace(partition, subgraphs=tuple(p)) for p in parts]
     return Canaries(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
 
 
-class _Words:
-    """Public words, each canary its own as long as there are enough. graphs: in whose rows a word counts as used."""
+def _words(graphs: Sequence[Graph], rng: np.random.Generator) -> Iterator[sp.csr_array]:
+    """Rows of one public word, float32 CSR [1, d]; each canary has its own word as long as there are enough.
 
-    def __init__(self, graphs: Sequence[Graph], rng: np.random.Generator) -> None:
-        largest = np.max([np.asarray(abs(g.features).max(axis=0).todense()).ravel() for g in graphs], axis=0)
-        used = np.flatnonzero(largest)
-        self.columns = rng.permutation(used if used.size else np.arange(max(1, largest.size)))
-        self.values = np.where(largest > 0, largest, 1.0)
-        self.width, self.place = largest.size, 0
-
-    def next(self) -> int:
-        """The column of the next canary."""
-        self.place += 1
-        return int(self.columns[(self.place - 1) % self.columns.size])
-
-    def rows(self, column: int, n: int) -> sp.csr_array:
-        """[n, d]: the word alone, in each of n rows."""
-        if not self.width:
-            return sp.csr_array((n, 0), dtype=np.float32)
-        entries = (np.full(n, self.values[column], np.float32), (np.arange(n), np.full(n, column)))
-        return sp.csr_array(entries, shape=(n, self.width))
+    Args:
+        graphs: In whose rows a word counts as used. Its value is the largest there, or 1 where no word is used.
+        rng: Draws the order of the words.
+    """
+    largest = np.max([np.asarray(abs(g.features).max(axis=0).todense()).ravel() for g in graphs], axis=0)
+    used = np.flatnonzero(largest)
+    for column in itertools.cycle(rng.permutation(used if used.size else np.arange(max(1, largest.size)))):
+        row = np.zeros((1, largest.size), dtype=np.float32)
+        row[:, column : column + 1] = largest[column : column + 1] if used.size else 1.0
+        yield sp.csr_array(row)
 
 
 def _classes(num_classes: int, n: int, spread: bool, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
