@@ -81,42 +81,36 @@ class Whole:
 def methods_with_mutants() -> Iterator[Whole]:
     """Every sound method that the bench reads, each followed by its mutants."""
     features = {"method": "features", "steps": 2, "projection": "none"}
-    yield Whole(features, Viewer.SERVER, 2)
-    yield Whole(features, Viewer.SERVER, 2, "noise × ⅔")
     together = Viewer.SERVER_SECURE_AGGREGATION
-    yield Whole(features, together, 5)
-    yield Whole(features, together, 5, "secure sum leaked")
-    yield Whole(features, together, 3, "", 2)
-    yield Whole(features, together, 3, "secure sum leaked", 2)
-    yield Whole(features, together, 3, "second colluder", 2)
-    yield Whole(features, together, 2, "", 2)
-    yield Whole(features, together, 2, "colluder ignored", 2)
+    yield from _sound_and_broken(features, Viewer.SERVER, 2, "noise × ⅔")
+    yield from _sound_and_broken(features, together, 5, "secure sum leaked")
+    yield from _sound_and_broken(features, together, 3, "secure sum leaked", "second colluder", times=2)
+    yield from _sound_and_broken(features, together, 2, "colluder ignored", times=2)
     drawn = {"method": "heter_poisson", "steps": 2, "projection": 0, "sampling_rate": 1.0}  # its own row, in every step
-    yield Whole(drawn, Viewer.SERVER, 2)
-    yield Whole(drawn, Viewer.SERVER, 2, "noise × ⅔")
+    yield from _sound_and_broken(drawn, Viewer.SERVER, 2, "noise × ⅔")
     hops = {"method": "gap_edge", "hops": 2, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
-    yield Whole(hops, Viewer.CURATOR_TRUSTED, 1)
-    yield Whole(hops, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")
-    yield Whole(hops, Viewer.CURATOR_TRUSTED, 1, "one hop not counted")
     stages = {"method": "progap_edge", "hops": 2, "epochs": 1, "hidden": 4}
-    yield Whole(stages, Viewer.CURATOR_TRUSTED, 1)
-    yield Whole(stages, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")
-    yield Whole(stages, Viewer.CURATOR_TRUSTED, 1, "one hop not counted")
+    for method in (hops, stages):
+        yield from _sound_and_broken(method, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔", "one hop not counted")
     two_stages = {"method": "gap_node", "steps": 2, "projection": 0, "hop_share": 0.1}
-    yield Whole(two_stages, Viewer.SERVER, 2, opened=True)
-    yield Whole(two_stages, Viewer.SERVER, 2, "noise × ⅔", opened=True)
     grown = {"method": "progap_node", "hops": 1, "steps": 2, "projection": 0, "hop_share": 0.1}
-    yield Whole(grown, Viewer.SERVER, 2, opened=True)
-    yield Whole(grown, Viewer.SERVER, 2, "noise × ⅔", opened=True)
+    for method in (two_stages, grown):
+        yield from _sound_and_broken(method, Viewer.SERVER, 2, "noise × ⅔", opened=True)
     for training in ("dp_fedavg", "dp_sgd"):
-        for updates, clients in (("each", 2), ("sum", 4)):
-            shared = {"method": "local_dp", "training": training, "updates": updates, **mutant_games.SMALL}
-            yield Whole(shared, Viewer.SERVER, clients)
-            yield Whole(shared, Viewer.SERVER, clients, "noise × ⅔")
-            if updates == "sum":
-                yield Whole(shared, Viewer.SERVER, clients, "secure sum leaked")
-                yield Whole(shared, Viewer.SERVER, 2, "", 2)
-                yield Whole(shared, Viewer.SERVER, 2, "colluder ignored", 2)
+        each = {"method": "local_dp", "training": training, "updates": "each", **mutant_games.SMALL}
+        summed = {**each, "updates": "sum"}
+        yield from _sound_and_broken(each, Viewer.SERVER, 2, "noise × ⅔")
+        yield from _sound_and_broken(summed, Viewer.SERVER, 4, "noise × ⅔", "secure sum leaked")
+        yield from _sound_and_broken(summed, Viewer.SERVER, 2, "colluder ignored", times=2)
+
+
+def _sound_and_broken(
+    method: Spec, viewer: Viewer, clients: int, *breaks: Break, times: int = 1, opened: bool = False
+) -> Iterator[Whole]:
+    sound = Whole(method, viewer, clients, "", times, opened)
+    yield sound
+    for broken in breaks:
+        yield replace(sound, broken=broken)
 
 
 def cases(runs: int = RUNS, seed: int = 0) -> Iterator[Case]:
