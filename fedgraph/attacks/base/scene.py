@@ -87,7 +87,7 @@ class Scene:
         game: What is in question, and what the attacker knows beside it.
         target: The run under attack. Nothing but its state may be read: its coins are the truth.
         shadows: The attacker's own runs, with known coins.
-        public: The graph that predictions are asked for, where the setting has a public one.
+        public: The graph that predictions are asked for. The attacker may use its rows, and its labels where they are known.
         answers: Who sees an answer that is made with private edges.
         epsilon: The cell's ε; at ∞ nothing is guaranteed, and the viewer gets answers made with edges.
         rng: The attack's own randomness.

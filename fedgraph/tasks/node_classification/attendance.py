@@ -99,7 +99,7 @@ def behind_masks(settings: Participation, made: Plan, budget: Budget, method: ki
         The plan as it is where nothing is masked.
 
     Raises:
-        ScenarioError: Ranks of columns are estimated before, or no noise of whole numbers fits the budget.
+        ScenarioError: Ranks of columns are estimated before, or masks cannot carry the plan (``secure.plan.masked_plan``).
     """
     num_sent = method.OFFERS.num_sent
     if num_sent is None or masks_of(settings, made) is None:
