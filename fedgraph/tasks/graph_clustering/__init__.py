@@ -178,16 +178,15 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)
     done = training.settled_price(made, partition, trained)
     embedding = done.settled.paths["embedding"]
-    rng = seeds.generator(context.root, *cell.path, "map")
-    places = None if cell.seed else cluster.mds(found.distances) if params.map == "mds" else cluster.tsne(found.distances, rng)
     by_spectrum = cluster.spectral(found.distances, k, seeds.generator(context.root, *cell.path, "spectral"))
-    upper = found.distances[np.triu_indices(len(received), 1)] if row.how not in OF_VECTORS else np.zeros(0)
+    metrics = _scores(params, cell, context, truth, found)
+    metrics |= {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
+    if row.how not in OF_VECTORS and len(received) > 1:
+        upper = found.distances[np.triu_indices(len(received), 1)]
+        metrics |= {"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())}
     return done.as_outcome(
         cell,
-        _scores(params, cell, context, truth, found)
-        | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
-        | ({"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())} if upper.size else {})
-        | measured.metrics,
+        metrics | measured.metrics,
         replace(
             _facts(partition, found),
             rounds=made.schedule.rounds,
@@ -202,7 +201,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             attack=measured.attack,
         ),
         measured=measured.epsilon,
-        artefacts={} if places is None or row.how != "gw" else _artefacts(found, truth, places),
+        artefacts=_artefacts(params, cell, context, found, truth) if cell.seed == 0 and row.how == "gw" else {},
     )
 
 
@@ -261,10 +260,14 @@ def _facts(partition: Partition, found: Found) -> GraphClusteringFacts:
     )
 
 
-def _artefacts(found: Found, truth: np.ndarray, places: np.ndarray) -> dict[str, np.ndarray]:
-    return {"distances": found.distances.astype(np.float32), "truth": truth, "clusters": found.labels, "map": places} | (
-        found.pictured
-    )
+def _artefacts(params: Params, cell: Cell, context: Context, found: Found, truth: np.ndarray) -> dict[str, np.ndarray]:
+    """What the report draws: discrepancies, classes, clusters, a map of the graphs, and two matched graphs."""
+    if params.map == "mds":
+        places = cluster.mds(found.distances)
+    else:
+        places = cluster.tsne(found.distances, seeds.generator(context.root, *cell.path, "map"))
+    distances = found.distances.astype(np.float32)
+    return {"distances": distances, "truth": truth, "clusters": found.labels, "map": places} | found.pictured
 
 
 def clients(params: Params, cell: Cell, context: Context) -> Partition:
