@@ -198,6 +198,7 @@ def deal(collection: GraphCollection, shares: Shares, train: np.ndarray, kinds: 
     shown = np.full(collection.labels.size, -1, dtype=np.int64)
     shown[train] = collection.labels[train]
     seen = set(train.tolist())
+    classes = collection.num_classes if kinds is None else 1 + max(int(k.max()) for k in kinds)
     first, subgraphs, sizes = 0, [], []
     for client, members in enumerate(shares.members):
         graphs = [collection.graphs[i] for i in members]
@@ -207,7 +208,6 @@ def deal(collection: GraphCollection, shares: Shares, train: np.ndarray, kinds: 
             given = [kinds[i] if i in seen else np.full(kinds[i].size, -1, dtype=np.int64) for i in members.tolist()]
             labels = np.concatenate(given)
         nodes = np.arange(first, first + sum(own), dtype=np.int64)
-        classes = collection.num_classes if kinds is None else 1 + max(int(k.max()) for k in kinds)
         subgraphs.append(Subgraph(client, united(collection.name, graphs, labels, classes), nodes))
         sizes.append(own)
         first += sum(own)
