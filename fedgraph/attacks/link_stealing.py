@@ -56,18 +56,18 @@ refuses = game.why_no_edge_is_secret
 
 
 def attack(params: Params, scene: Scene) -> Finding:
+    """Score each edge in question, and the strangers, by how alike answers are, or by what a classifier learnt of that."""
     known, found = scene.known, scene.game.found
     pairs = found.units
     answers = scene.shown(scene.target)
     own = Described(np.exp(answers), known, params.number in ROWS, scene.rng)
-    learns: list[tuple[np.ndarray, np.ndarray]] = []
+    examples: list[tuple[np.ndarray, np.ndarray]] = []
     if params.number in PART:
         inside = np.column_stack(known.adjacency.nonzero())
         inside = inside[inside[:, 0] < inside[:, 1]]
         there = inside[scene.rng.permutation(len(inside))[: max(2, round(params.part * len(inside)))]]
         away = game.unconnected_pairs(scene.game.partition, known, len(there), scene.rng)
-        learns.append((np.concatenate([there, away]), np.arange(len(there) + len(away)) < len(there)))
-    examples = [(own.of(p), t) for p, t in learns]
+        examples.append((own.of(np.concatenate([there, away])), np.arange(len(there) + len(away)) < len(there)))
     if params.number in OTHER:
         examples.append(_elsewhere(params, scene))
     strangers = scene.game.strangers
@@ -89,21 +89,31 @@ def _elsewhere(params: Params, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     inside = inside[inside[:, 0] < inside[:, 1]][:5000]
     rng = seeds.generator(int(scene.rng.integers(2**31)), "strangers")
     n = graph.num_nodes
-    away = game.draw_unjoined_pairs(graph, len(inside), rng, lambda k: rng.integers(n, size=(k, 2)))
+    away = game.draw_unjoined_pairs(graph, len(inside), lambda k: rng.integers(n, size=(k, 2)))
     return described.of(np.concatenate([inside, away])), np.arange(len(inside) + len(away)) < len(inside)
 
 
 class Described:
-    """Pairs of nodes by the answers about them. answers: [n, c] probabilities. rows: compare rows and a reference's answers,
-    too.
-    """
+    """Pairs of nodes, described by the answers about them."""
 
     def __init__(self, answers: np.ndarray, graph: Graph, rows: bool, rng: np.random.Generator) -> None:
+        """Train the attacker's reference where rows are known.
+
+        Args:
+            answers: float64 [n, c], probabilities for the nodes of ``graph``.
+            graph: The nodes, their rows, and labels to train a reference on.
+            rows: Whether the attacker knows the rows. Then pairs are compared by their rows and by a reference's answers, too.
+            rng: Draws the seed of the reference.
+        """
         self.answers, self.graph, self.rows = answers, graph, rows
         self.reference = _answers_of_own(graph, "mlp", int(rng.integers(2**31))) if rows else None
 
     def of(self, pairs: np.ndarray) -> np.ndarray:
-        """[k, 12], or with rows [k, 32]."""
+        """Describe pairs by numbers: float64 [k, 12], or [k, 32] where the attacker knows the rows.
+
+        Args:
+            pairs: int64 [k, 2], nodes of the graph.
+        """
         parts = [distances(self.answers, pairs), entropies(self.answers, pairs)]
         if self.reference is not None:
             known = distances(self.reference, pairs)
@@ -125,7 +135,16 @@ class Described:
 
 
 def distances(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """[k, 8]: cosine, Euclidean, correlation, Chebyshev, Bray-Curtis, Canberra, city block, squared Euclidean (Table 13)."""
+    """Eight distances between the rows of each pair (Table 13 of the reference).
+
+    Args:
+        rows: float [n, h].
+        pairs: int64 [k, 2].
+
+    Returns:
+        float64 [k, 8]: cosine, Euclidean, correlation, Chebyshev, Bray-Curtis, Canberra, city block, squared Euclidean. A term
+        0/0 counts as 0. Cosine with a row of zeros, and correlation with a constant row, are 1.
+    """
     a, b = rows[pairs[:, 0]].astype(np.float64), rows[pairs[:, 1]].astype(np.float64)
     apart, size = np.abs(a - b), np.abs(a) + np.abs(b)
     squared = np.square(apart).sum(axis=1)

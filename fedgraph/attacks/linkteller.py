@@ -44,6 +44,7 @@ refuses = game.why_no_edge_is_secret
 
 
 def attack(params: Params, scene: Scene) -> Finding:
+    """Score each edge in question, and as many strangers, by the influence of its ends on each other."""
     pairs = scene.game.found.units[: params.most]
     kept = scene.target.coins[: params.most]
     away = strangers(params.pairs, scene, len(pairs))
@@ -65,10 +66,17 @@ def _pair_influences(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndar
 def pair_influence(
     pairs: np.ndarray, features: sp.csr_array, change: float, ask: Callable[[sp.csr_array], np.ndarray]
 ) -> np.ndarray:
-    """float64 [k], the influence of both nodes of a pair on each other, summed.
+    """The influence of both nodes of a pair on each other, summed.
 
-    pairs: int64 [k, 2]. features: CSR [n, d], all rows. ask: rows → answers [n, c], made with the private edges. One question
-    for each node that is in a pair, and one with nothing changed.
+    Args:
+        pairs: int64 [k, 2], rows of ``features``.
+        features: CSR [n, d], all rows.
+        change: The relative change of a row, Δ > 0.
+        ask: From rows, CSR [n, d], to answers, float [n, c], which are made with the private edges. It is asked once for each
+            node that is in a pair, and once with nothing changed.
+
+    Returns:
+        float64 [k].
     """
     before, found = ask(features), np.zeros(len(pairs))
     for node in np.unique(pairs):
@@ -83,7 +91,8 @@ def _changed(features: sp.csr_array, node: int, change: float) -> sp.csr_array:
     """The rows with that of ``node`` times 1 + change."""
     scale = np.ones(features.shape[0], dtype=np.float64)
     scale[node] = 1 + change
-    changed, own = sp.csr_array(sp.diags_array(scale) @ features), sp.csr_array(features[[node]])
+    changed = sp.csr_array(sp.diags_array(scale) @ features)
+    own = sp.csr_array(features[[node]])
     if own.nnz:  # rows may be scaled to norm 1 by the model: then a new entry moves what a longer row cannot
         column = own.indices[np.argmax(np.abs(own.data))]
         value = 10 * change * float(np.abs(own.data).max())
@@ -92,7 +101,16 @@ def _changed(features: sp.csr_array, node: int, change: float) -> sp.csr_array:
 
 
 def strangers(kind: Pairs, scene: Scene, count: int) -> np.ndarray:
-    """int64 [≤ count, 2], pairs that never had an edge."""
+    """Pairs that never had an edge, for the published game.
+
+    Args:
+        kind: How they are drawn, as the head of this file says.
+        scene: What is known. No edge in question is drawn, whether it was kept or not.
+        count: How many at most.
+
+    Returns:
+        int64 [≤ count, 2].
+    """
     if kind == "uniform":
         return scene.game.strangers[:count]
     every = scene.game.whole(np.ones(scene.target.coins.size, dtype=bool))
@@ -100,9 +118,8 @@ def strangers(kind: Pairs, scene: Scene, count: int) -> np.ndarray:
     if kind == "by-degree":
         ends = adjacency.indices
         return game.draw_unjoined_pairs(
-            every, count, rng, lambda k: np.column_stack([rng.permutation(np.resize(ends, k)) for _ in "12"])
+            every, count, lambda k: np.column_stack([rng.permutation(np.resize(ends, k)) for _ in range(2)])
         )
-    two = sp.csr_array(adjacency @ adjacency)
-    rows, columns = two.nonzero()
+    rows, columns = sp.csr_array(adjacency @ adjacency).nonzero()
     apart = np.column_stack([rows, columns]).astype(np.int64)
-    return game.draw_unjoined_pairs(every, count, rng, lambda k: apart[rng.integers(len(apart), size=k)])
+    return game.draw_unjoined_pairs(every, count, lambda k: apart[rng.integers(len(apart), size=k)])

@@ -36,13 +36,20 @@ refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
+    """Score each node in question by the chance that its answer is that of a node that trained."""
     found = scene.game.found
     nodes = found.units[:, 0]
     answers = scene.every_alone()[:, nodes]
-    seen, truth = described(answers[1:]).reshape(-1, 2 * answers.shape[2] + 1), scene.coins_of_shadows().reshape(-1)
+    seen = described(answers[1:]).reshape(-1, 2 * answers.shape[2] + 1)
+    truth = scene.coins_of_shadows().reshape(-1)
     chosen = scene.rng.permutation(truth.size)[: params.most]
-    network = MLPClassifier((params.hidden,), max_iter=params.steps, random_state=int(scene.rng.integers(2**31)), tol=0.0,
-                            n_iter_no_change=params.steps)  # fmt: skip
+    network = MLPClassifier(
+        (params.hidden,),
+        max_iter=params.steps,
+        random_state=int(scene.rng.integers(2**31)),
+        tol=0.0,
+        n_iter_no_change=params.steps,
+    )
     classifier = make_pipeline(StandardScaler(), network)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # so many steps are meant
@@ -52,7 +59,14 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 
 def described(answers: np.ndarray) -> np.ndarray:
-    """[…, 2c + 1]: probabilities, their logarithms in descending order, and the entropy."""
+    """What the attacker's classifier reads of each answer.
+
+    Args:
+        answers: float64 [..., c], log-probabilities of the classes.
+
+    Returns:
+        [..., 2c + 1]: the probabilities, their logarithms in descending order (at least −30), and the entropy.
+    """
     likely = np.exp(answers)
     entropy = -(likely * answers).sum(axis=-1, keepdims=True)
     return np.concatenate([likely, -np.sort(-np.maximum(answers, -30.0), axis=-1), entropy], axis=-1)

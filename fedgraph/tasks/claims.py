@@ -25,7 +25,7 @@ plugins_of, plan = no_plugins, releases_nothing
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """One per claim; the number keeps equal names apart."""
+    """One cell for each claim of the papers that are asked for; its number keeps equal names apart."""
     found = []
     for number, claim in enumerate(table.rows()):
         if not params.papers or claim.paper.startswith(tuple(params.papers)):
@@ -36,7 +36,10 @@ def cells(params: Params, context: Context) -> list[Cell]:
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """The claim, priced by our accountants."""
+    """The claim, priced by our accountants.
+
+    The provable ε and the lower bound are NaN where a claim has none.
+    """
     claim = cell.among(table.rows())
     bound = claim.epsilon_lower_bound
     return Outcome(

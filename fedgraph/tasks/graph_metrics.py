@@ -44,7 +44,7 @@ plugins_of, plan = no_plugins, releases_nothing
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Per seed: every way to compare."""
+    """Every way to compare, seed by seed; ``GED`` only where ``max_nodes`` is at most ``ged_nodes``."""
     if context.data is None:
         raise ScenarioError("graph_metrics needs a data set")
     names = [SIZE, *([GED] if params.max_nodes <= params.ged_nodes else []), TOPOLOGY, FUSED, EMBEDDED]
@@ -61,7 +61,11 @@ def alone(params: Params, cell: Cell) -> bool:
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """One way to compare, on one repetition's graphs."""
+    """One way to compare, on one repetition's graphs.
+
+    The metrics are the median and the mean over pairs, and for each kind of edit the median, the 95 % quantile and the largest
+    |GW(G, G')|. Size and ``GED`` are compared pair by pair only. With seed 0 some graphs are drawn.
+    """
     found, model = _sampled(params, cell, context)
     compared = found.graphs[: params.compared]
     which = gromov.pairs(len(compared))
@@ -99,7 +103,11 @@ def _changes(
     model: clear.Embedder,
     options: gromov.GromovOptions,
 ) -> dict[str, np.ndarray]:
-    """|GW(G, G')| per kind of edit, float64 [edits made]; all rows see the same edits."""
+    """How far single edits move graphs. All rows see the same edits.
+
+    Returns:
+        For each kind of edit that was made, float64 [edits], |GW(G, G')|.
+    """
     rng = seeds.generator(context.root, "edits", context.label, context.dataset, cell.seed)
     spaces: list[MetricSpace] = []
     kinds: list[str] = []
@@ -129,7 +137,12 @@ def _sampled(params: Params, cell: Cell, context: Context) -> tuple[clear.Sample
 
 
 def _drawing(graphs: tuple[Graph, ...]) -> dict[str, np.ndarray]:
-    """Where to draw nodes, float64 [nodes, 2], and edges as numbers of nodes, int64 [edges, 2], of all graphs end to end."""
+    """How to draw graphs.
+
+    Returns:
+        ``places``: float64 [nodes, 2]; ``edges``: int64 [edges, 2], each once, as numbers of nodes; both of all graphs, one
+        after another. ``sizes``: int64 [graphs], the number of nodes of each.
+    """
     import networkx as nx  # not before it is used: every run lists all tasks
 
     places, joined, first = [], [], 0

@@ -1,7 +1,7 @@
 """Does small noise help Gromov-Wasserstein out of saddle points (Jin & Chen, Figure 5 and Equation 4)?
 
 Pairs of small graphs, embedded in clear by one model. Every cell is the share by which one strategy ends below the descent from
-p qᵀ, on the clear problem, all strategies on the same pairs: see ``geometry.starts``. A seed is a new sample, a new model and
+p qᵀ, on the clear problem, all strategies on the same pairs: see ``comparison.starts``. A seed is a new sample, a new model and
 new noise, so that standard errors over seeds count everything. Nothing is released and no ε is claimed: the noise is in the
 embeddings' own units (the released code's reading, ε as a standard deviation).
 """
@@ -28,9 +28,16 @@ _LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well a
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """What one strategy reaches. values: of the clear problem, float64 [pairs]. descents: how many it takes; steps: their mean
-    iterations together. noised: values of the noised problem, where it descends there first. noise: the standard deviation of
-    that noise; with_product: whether the end from p qᵀ counts beside it."""
+    """What one strategy reaches.
+
+    Attributes:
+        values: float64 [pairs], the values of the clear problem at its end.
+        descents: How many descents it takes.
+        steps: Their iterations together, as a mean over pairs.
+        noised: float64 [pairs], the values of the noised problem, where it descends there first.
+        noise: The standard deviation of that noise.
+        with_product: Whether the end from p qᵀ counts beside it.
+    """
 
     values: np.ndarray
     descents: int
@@ -53,7 +60,7 @@ plugins_of, plan = no_plugins, releases_nothing
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Per seed: every strategy."""
+    """Every strategy, seed by seed."""
     if context.data is None:
         raise ScenarioError("graph_starts needs a data set")
     return [
@@ -64,7 +71,12 @@ def cells(params: Params, context: Context) -> list[Cell]:
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """One strategy on one repetition's pairs; the descents are made once per repetition."""
+    """One strategy on one repetition's pairs; the descents are made once for each repetition.
+
+    The metrics are ``objective`` (the mean value), ``gain`` (the share of the value from p qᵀ that is saved), ``lower`` and
+    ``higher`` (shares of pairs whose end is lower, or higher, than that from p qᵀ) and ``iterations``. With noise there is
+    ``noised_objective``, the mean value of the noised problem.
+    """
     ends: starts.Ends = context.cached(
         ("ends", context.label, context.dataset, cell.seed), lambda: _ends(params, cell, context)
     )
@@ -93,9 +105,15 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
 
 
 def strategies(noise: Sequence[float]) -> dict[str, Callable[[starts.Ends], Taken]]:
-    """What a row is called → how it is read from all descents of its pairs. noise: standard deviations, one row or two of each.
+    """The rows of the table, and how each is read from all descents of its pairs.
 
     A row that names several starts keeps the lowest end of them.
+
+    Args:
+        noise: Standard deviations. Each has two rows: alone, and beside the start from p qᵀ.
+
+    Returns:
+        From the name of a row to a function of the ends of all descents.
     """
     found: dict[str, Callable[[starts.Ends], Taken]] = {
         "product": lambda e: Taken(e.product, 1, float(e.steps[0])),

@@ -25,7 +25,15 @@ Kind = Literal["word", "mislabelled", "full"]
 
 
 def canary_places(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """int64, by global id: the row of each of ``nodes``, −1 for other ids. asked: ids that will be looked up."""
+    """The rows of a client's nodes, by their global ids.
+
+    Args:
+        nodes: int64 [n], the global id of each row.
+        asked: int64, any shape, the ids that will be looked up.
+
+    Returns:
+        int64 [1 + the largest id]. Entry ``i`` is the row of the node with the id ``i``; −1 where the client does not hold it.
+    """
     found = np.full(int(max(nodes.max(initial=0), asked.max(initial=0))) + 1, -1)
     found[nodes] = np.arange(nodes.size)
     return found
@@ -33,10 +41,15 @@ def canary_places(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """nodes: int64 [m], global ids. coins: bool [m]. labels: int64 [m, 2], of version 0 and 1; −1: zeroed.
+    """Nodes that enter a graph in one of two versions.
 
-    features: CSR [m, d], of every version that is there. empty: version 0 is there without a word, and has none of them.
-    alone: no version has an edge.
+    Attributes:
+        nodes: int64 [m], global ids, no id twice.
+        coins: bool [m], the version of each node: true for version 1.
+        labels: int64 [m, 2], the label in version 0 and in version 1; −1: the node is zeroed in that version.
+        features: float32 CSR [m, d], the row of each node in every version in which it is not zeroed.
+        alone: Whether the node has no edge in either version.
+        empty: Whether version 0 has a label and an empty row; ``features`` are then those of version 1 alone.
     """
 
     nodes: np.ndarray
@@ -48,12 +61,25 @@ class Nodes:
 
     @property
     def units(self) -> np.ndarray:
-        """int64 [m, 3]: node, label in version 0, label in version 1; and a fourth column of 1 where version 0 is empty."""
+        """What a method's ``evidence`` reads of each canary.
+
+        Returns:
+            int64 [m, 3]: global id, label in version 0, label in version 1. Where ``empty``, a fourth column holds 1.
+        """
         found = np.column_stack([self.nodes, self.labels])
         return np.column_stack([found, np.ones(self.nodes.size, np.int64)]) if self.empty else found
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
-        """``graph``, whose rows are the global ``nodes``, with each canary in the version that ``versions`` (bool [m]) says."""
+        """The graph with each canary in one version.
+
+        Args:
+            graph: A graph that holds all canaries, some, or none; it is not changed.
+            nodes: int64 [n], the global id of each of its rows.
+            versions: bool [m], true for version 1.
+
+        Returns:
+            A graph with the same nodes. A canary that is zeroed keeps its place, and loses label, row and edges.
+        """
         place = canary_places(nodes, self.nodes)
         rows = place[self.nodes]
         here = np.flatnonzero(rows >= 0)
@@ -77,7 +103,13 @@ class Nodes:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """pairs: int64 [m, 2], global ids, no node twice. coins: bool [m], whether the edge is there. directed: only 0 → 1."""
+    """Edges that are there or not.
+
+    Attributes:
+        pairs: int64 [m, 2], global ids of both ends. No two of these edges share an end.
+        coins: bool [m], whether each edge is there.
+        directed: Whether only the entry from the first end to the second is set; else both entries are.
+    """
 
     pairs: np.ndarray
     coins: np.ndarray
@@ -85,10 +117,20 @@ class Edges:
 
     @property
     def units(self) -> np.ndarray:
+        """int64 [m, 2], what a method's ``evidence`` reads of each canary: ``pairs``."""
         return self.pairs
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
-        """``graph``, whose rows are the global ``nodes``, with the edges that ``versions`` (bool [m]) says."""
+        """The graph with some of the edges.
+
+        Args:
+            graph: A graph that has none of these edges; it is not changed.
+            nodes: int64 [n], the global id of each of its rows.
+            versions: bool [m], which edges are added. An edge whose ends are not both in ``nodes`` is left out.
+
+        Returns:
+            The graph, with these edges beside its own.
+        """
         ends = canary_places(nodes, self.pairs)[self.pairs[versions]]
         ends = ends[(ends >= 0).all(axis=1)]
         ends = ends if self.directed else np.concatenate([ends, ends[:, ::-1]])
@@ -103,12 +145,28 @@ Canaries = Nodes | Edges
 
 
 def planted_canaries(partition: Partition, canaries: Canaries) -> Partition:
-    """The partition with every canary in the version of its coin."""
+    """The clients with every canary as its coin fell.
+
+    Args:
+        partition: The clients without canaries.
+        canaries: The units, and their coins.
+
+    Returns:
+        The same clients and nodes. Of canary edges a client gets those whose ends it both holds.
+    """
     return partition.with_graphs(lambda s: canaries.planted(s.graph, s.nodes, canaries.coins))
 
 
 def held_together(partition: Partition, held: Graph) -> Graph:
-    """What all clients together hold, in the numbering of ``held``."""
+    """What all clients together hold, as one graph.
+
+    Args:
+        partition: The clients. No two hold the same node.
+        held: The graph that was dealt; it gives rows, labels and numbers of the nodes.
+
+    Returns:
+        ``held`` with the edges that some client holds, edges between clients among them where clients hold those (``cut``).
+    """
     ends = []
     for s in partition.subgraphs:
         rows, columns = s.graph.adjacency.nonzero()
@@ -121,34 +179,62 @@ def held_together(partition: Partition, held: Graph) -> Graph:
 
 
 def canary_nodes(held: Graph, public: Graph, relation: Relation, count: int, kind: Kind, rng: np.random.Generator) -> Nodes:
-    """At most ``count`` labelled nodes, and at most half of them all.
+    """Draw canary nodes among the labelled nodes, with a fair coin each.
 
-    kind word: version 1 has no edge and a single feature, a column that ``public`` nodes use (its largest value there), each
-    canary its own as long as there are enough: little is shared with other rows, so a model that saw one shows it best.
-    kind full, where nodes are replaced: version 1 has every feature at 1, version 0 none: the farthest two rows in [0, 1].
+    Args:
+        held: All clients' nodes; a node without a label (−1) is never drawn.
+        public: Nodes whose features everybody knows. A word is taken from the columns that they use.
+        relation: The relation of the plan. Under ``node-replace`` version 0 has another label; else it is zeroed.
+        count: How many at most; half of the labelled nodes are never exceeded.
+        kind: ``word``: version 1 has no edge and a single feature, a column that ``public`` nodes use, with its largest value
+            there. Each canary has its own column as long as there are enough: little is shared with other rows, so a model
+            that saw one shows it best. Where ``public`` has no feature, the node keeps its row.
+            ``mislabelled``: the node keeps its row and its edges, and has a wrong label in version 1.
+            ``full``: under ``node-replace`` version 1 has every feature at 1, and version 0 none. These are the two rows in
+            [0, 1] that are farthest apart. Under another relation it is ``word``.
+        rng: Draws nodes, labels, columns and coins.
+
+    Returns:
+        The canaries, in the order of their ids.
     """
     labelled, c = np.flatnonzero(held.labels >= 0), held.num_classes
     chosen = np.sort(rng.choice(labelled, min(count, labelled.size // 2), replace=False))
     m = chosen.size
-    first = rng.integers(c, size=m) if kind != "mislabelled" else (held.labels[chosen] + rng.integers(1, max(c, 2), size=m)) % c
-    other = (first + rng.integers(1, max(c, 2), size=m)) % c if relation.replaces else np.full(m, -1)
-    features = sp.csr_array(held.features[chosen])
+    first = _other_classes(held.labels[chosen], c, rng) if kind == "mislabelled" else rng.integers(c, size=m)
+    other = _other_classes(first, c, rng) if relation.replaces else np.full(m, -1)
+    labels = np.column_stack([other, first]).astype(np.int64)
     if kind == "full" and relation.replaces:
         features = sp.csr_array(np.ones((m, held.num_features), dtype=np.float32))
-        labels = np.column_stack([other, first]).astype(np.int64)
         return Nodes(chosen, rng.random(m) < 0.5, labels, features, alone=True, empty=True)
+    features = sp.csr_array(held.features[chosen])
     if kind != "mislabelled" and public.features.nnz:
         largest = np.asarray(abs(public.features).max(axis=0).todense()).ravel()
         used = rng.permutation(np.flatnonzero(largest))
         columns = np.resize(used, m)
         features = sp.csr_array((largest[columns], (np.arange(m), columns)), shape=(m, held.num_features)).astype(np.float32)
-    return Nodes(chosen, rng.random(m) < 0.5, np.column_stack([other, first]).astype(np.int64), features, kind != "mislabelled")
+    return Nodes(chosen, rng.random(m) < 0.5, labels, features, alone=kind != "mislabelled")
+
+
+def _other_classes(labels: np.ndarray, num_classes: int, rng: np.random.Generator) -> np.ndarray:
+    """int64 [m], for each label another class, drawn evenly; the same one where there is one class only."""
+    return np.asarray((labels + rng.integers(1, max(num_classes, 2), size=labels.size)) % num_classes)
 
 
 def canary_edges(held: Graph, partition: Partition, relation: Relation, count: int, rng: np.random.Generator) -> Edges:
-    """At most ``count`` pairs inside clients, between classes where labels are known, at nodes of few edges.
+    """Draw pairs inside clients that may become an edge, with a fair coin each.
 
-    A client gets its share by nodes. Few edges: whatever averages over neighbours shows a new one best there.
+    The ends have few edges, because whatever averages over neighbours shows a new one best there. Where labels are known, the
+    two ends have different ones.
+
+    Args:
+        held: All clients' nodes, with their labels.
+        partition: The clients among whom canaries are dealt, each by its share of the nodes.
+        relation: The relation of the plan; ``edge-directed`` plants one of the two entries.
+        count: About how many. Each client's share is rounded, and a client may have fewer pairs that fit.
+        rng: Draws pairs and coins.
+
+    Returns:
+        The canaries, client by client. None of the pairs has an edge yet, and no node is in two of them.
     """
     total = sum(s.nodes.size for s in partition.subgraphs)
     found = []

@@ -24,7 +24,8 @@ log P(release | H)/P(release | other), which no score can beat; ``audit.one_run`
 holds with 95 % confidence. Graphs of one client are units of their own: the worst of them is what the plan prices.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -49,8 +50,13 @@ from fedgraph.types import Graph, Partition, Subgraph, with_rows_of
 
 @dataclass(frozen=True, eq=False)
 class Canaries:
-    """zero, one: all clients with every canary in version 0, and in version 1. units: per client, int64 [graphs], the number of
-    the canary that decides each of its graphs, −1: none. coins: bool [m].
+    """Graphs or nodes of the clients that enter a training in one of two versions.
+
+    Attributes:
+        zero: All clients with every canary in version 0.
+        one: All clients with every canary in version 1.
+        units: For each client, int64 [graphs], the number of the canary that decides each of its graphs; −1: none does.
+        coins: bool [m], the version of each canary: true for version 1.
     """
 
     zero: Partition
@@ -59,7 +65,11 @@ class Canaries:
     coins: np.ndarray
 
     def dealt(self, sizes: Sequence[tuple[int, ...]]) -> Partition:
-        """The clients with every canary as its coin says. sizes: nodes of each graph, per client."""
+        """The clients with every canary as its coin says.
+
+        Args:
+            sizes: For each client, the number of nodes of each of its graphs.
+        """
         found = []
         for zero, one, own, rows in zip(self.zero.subgraphs, self.one.subgraphs, self.units, sizes, strict=True):
             with_one = (own >= 0) & self.coins[own]
@@ -68,7 +78,18 @@ class Canaries:
 
 
 def measure_updates(guesses: list[float], made: EmbeddingPlan, cell: Cell, context: Context, partition: Partition) -> Measured:
-    """Attack one cell whose updates are protected; nothing where no canary fits."""
+    """Attack one cell whose updates are protected: train once more with canaries, and read all that is released.
+
+    Args:
+        guesses: Which shares of the canaries are guessed, as in ``whole_run.of_scores``.
+        made: The cell's plan.
+        cell: The cell; it names the random streams.
+        context: Where the run takes place.
+        partition: The clients, as they are.
+
+    Returns:
+        What was measured; ``NOTHING`` where fewer than two canaries fit, or where the method offers no evidence.
+    """
     rng = seeds.generator(context.root, "attack", *cell.path)
     found = drawn(made, partition, rng)
     if found is None or found.coins.size < 2:
@@ -85,7 +106,17 @@ def measure_updates(guesses: list[float], made: EmbeddingPlan, cell: Cell, conte
 
 
 def drawn(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries | None:
-    """As many canaries as there are units; None where there is one class, or a unit that is not in question here."""
+    """Draw as many canaries as there are units, with a fair coin each.
+
+    Args:
+        made: The plan; its relation says whether graphs or nodes are replaced.
+        partition: The clients, as they are.
+        rng: Draws words, classes and coins.
+
+    Returns:
+        The canaries. None where there is one class only, or where the relation is another one. Under ``node-replace`` it is
+        None, too, where the plan does not know who holds which node.
+    """
     graphs = [s.graph for s in partition.subgraphs]
     if graphs[0].num_classes < 2:
         return None
@@ -99,7 +130,7 @@ def drawn(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -
 def _graphs(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries:
     """A coin for each graph of the clients that do not collude: a colluder's own graph is no secret."""
     spread = not made.params.releases_labels  # the farthest histograms are two single classes
-    words = _Words([s.graph for s in partition.subgraphs], rng)
+    words = _words([s.graph for s in partition.subgraphs], rng)
     parts: list[list[Subgraph]] = [[], []]
     units, count = [], 0
     for place, (subgraph, sizes) in enumerate(zip(partition.subgraphs, made.made.sizes, strict=True)):
@@ -111,8 +142,9 @@ def _graphs(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator)
         own = count + np.arange(len(sizes))
         units.append(own)
         count += len(sizes)
-        drawn_for = [(words.next(), _classes(subgraph.graph.num_classes, n, spread, rng)) for n in sizes]
-        features = sp.csr_array(sp.vstack([words.rows(word, n) for (word, _), n in zip(drawn_for, sizes, strict=True)]))
+        drawn_for = [(next(words), _classes(subgraph.graph.num_classes, n, spread, rng)) for n in sizes]
+        rows = [word for (word, _), n in zip(drawn_for, sizes, strict=True) for _ in range(n)]
+        features = sp.csr_array(sp.vstack(rows, format="csr"))
         for version in (0, 1):
             labels = np.concatenate([classes[version] for _, classes in drawn_for])
             parts[version].append(replace(subgraph, graph=replace(subgraph.graph, features=features, labels=labels)))
@@ -121,8 +153,9 @@ def _graphs(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator)
 
 
 def _nodes(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries:
-    """A coin for each of some nodes, of which no client holds two and no colluder any; centres first, since their networks are
-    theirs.
+    """A coin for each of some nodes, of which no client holds two and no colluder any.
+
+    Centres come first, since their networks are theirs; then nodes that few clients hold.
     """
     holders: dict[int, list[int]] = {}
     for place, s in enumerate(partition.subgraphs):
@@ -130,49 +163,51 @@ def _nodes(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) 
             holders.setdefault(node, []).append(place)
     centres = {int(s.nodes[s.center]) for s in partition.subgraphs if s.center is not None}
     order = rng.permutation(sorted(holders))
-    words = _Words([s.graph for s in partition.subgraphs], rng)
+    words = _words([s.graph for s in partition.subgraphs], rng)
     units = [np.array([-1], dtype=np.int64) for _ in partition.subgraphs]
     parts: list[list[Subgraph]] = [list(partition.subgraphs), list(partition.subgraphs)]
     count, known = 0, set(seen.colluding(made))
     for node in sorted(order.tolist(), key=lambda v: (v not in centres, len(holders[v]))):
         if any(units[place][0] >= 0 or place in known for place in holders[node]):
             continue
-        word = words.next()
+        word = next(words)
         classes = _classes(partition.subgraphs[0].graph.num_classes, 1, False, rng)
         for place in holders[node]:
             units[place] = np.array([count], dtype=np.int64)
             for version in (0, 1):
-                parts[version][place] = _with_row(parts[version][place], node, words.rows(word, 1), int(classes[version][0]))
+                parts[version][place] = _with_row(parts[version][place], node, word, int(classes[version][0]))
         count += 1
     made_of = [replace(partition, subgraphs=tuple(p)) for p in parts]
     return Canaries(made_of[0], made_of[1], tuple(units), rng.random(count) < 0.5)
 
 
-class _Words:
-    """Public words, each canary its own as long as there are enough. graphs: in whose rows a word counts as used."""
+def _words(graphs: Sequence[Graph], rng: np.random.Generator) -> Iterator[sp.csr_array]:
+    """Rows of one public word, float32 CSR [1, d]; each canary has its own word as long as there are enough.
 
-    def __init__(self, graphs: Sequence[Graph], rng: np.random.Generator) -> None:
-        largest = np.max([np.asarray(abs(g.features).max(axis=0).todense()).ravel() for g in graphs], axis=0)
-        used = np.flatnonzero(largest)
-        self.columns = rng.permutation(used if used.size else np.arange(max(1, largest.size)))
-        self.values = np.where(largest > 0, largest, 1.0)
-        self.width, self.place = largest.size, 0
-
-    def next(self) -> int:
-        """The column of the next canary."""
-        self.place += 1
-        return int(self.columns[(self.place - 1) % self.columns.size])
-
-    def rows(self, column: int, n: int) -> sp.csr_array:
-        """[n, d]: the word alone, in each of n rows."""
-        if not self.width:
-            return sp.csr_array((n, 0), dtype=np.float32)
-        entries = (np.full(n, self.values[column], np.float32), (np.arange(n), np.full(n, column)))
-        return sp.csr_array(entries, shape=(n, self.width))
+    Args:
+        graphs: In whose rows a word counts as used. Its value is the largest there, or 1 where no word is used.
+        rng: Draws the order of the words.
+    """
+    largest = np.max([np.asarray(abs(g.features).max(axis=0).todense()).ravel() for g in graphs], axis=0)
+    used = np.flatnonzero(largest)
+    for column in itertools.cycle(rng.permutation(used if used.size else np.arange(max(1, largest.size)))):
+        row = np.zeros((1, largest.size), dtype=np.float32)
+        row[:, column : column + 1] = largest[column : column + 1] if used.size else 1.0
+        yield sp.csr_array(row)
 
 
 def _classes(num_classes: int, n: int, spread: bool, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """int64 [n] labels of version 0 and of version 1. spread: version 0 divides its nodes among all other classes."""
+    """The labels of one canary.
+
+    Args:
+        num_classes: How many classes there are, ≥ 2.
+        n: How many nodes the canary has.
+        spread: Whether version 0 divides its nodes among all other classes; else they all have one other class.
+        rng: Draws the classes.
+
+    Returns:
+        (int64 [n], labels in version 0; int64 [n], labels in version 1).
+    """
     one = int(rng.integers(num_classes))
     others = rng.permutation(np.delete(np.arange(num_classes), one))
     zero = np.resize(others, n) if spread else np.full(n, others[0])
@@ -181,12 +216,10 @@ def _classes(num_classes: int, n: int, spread: bool, rng: np.random.Generator) -
 
 def _with_row(subgraph: Subgraph, node: int, row: sp.csr_array, label: int) -> Subgraph:
     """The client with another row and label for one global node."""
-    graph, (place,) = subgraph.graph, np.flatnonzero(subgraph.nodes == node)
-    keep = np.ones(graph.num_nodes, dtype=np.float32)
-    keep[place] = 0
-    put = sp.csr_array((np.ones(1, np.float32), (np.array([place]), np.array([0]))), shape=(graph.num_nodes, 1))
-    features = sp.csr_array(sp.diags_array(keep) @ graph.features + put @ row).astype(np.float32)
-    features.eliminate_zeros()
+    graph = subgraph.graph
+    place = int(np.flatnonzero(subgraph.nodes == node)[0])
+    rows = [graph.features[:place], row, graph.features[place + 1 :]]
+    features = sp.csr_array(sp.vstack(rows, format="csr")).astype(np.float32)
     features.sort_indices()
     labels = graph.labels.copy()
     labels[place] = label
@@ -208,7 +241,19 @@ class Attack(Settings):
 def measure(
     settings: Attack | None, made: EmbeddingPlan, cell: Cell, context: Context, partition: Partition, state: State
 ) -> Measured:
-    """Attack one cell: all that is released where updates are protected, else the embedding path."""
+    """Attack one cell of graphs: all that is released where updates are protected, else the embedding path.
+
+    Args:
+        settings: How cells are attacked; None: they are not.
+        made: The cell's plan.
+        cell: The cell; it names the random streams.
+        context: Where a run takes place.
+        partition: The clients, as they are.
+        state: The final state of the run that counts. It is given to the attacker, where updates are not protected.
+
+    Returns:
+        What was measured; ``NOTHING`` where the seed is not meant, a degree is promised, or no client sent anything.
+    """
     if settings is None or cell.seed >= settings.seeds or made.guarantee.protection.promised_degree is not None:
         return NOTHING
     if made.params.protects:
@@ -239,7 +284,10 @@ def measure(
 
 
 def _versions(made: EmbeddingPlan, state: State, subgraph: Subgraph, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """What a client hands to the desk in version 1 and in version 0."""
+    """What a client hands to the desk, as the pair (in version 1, in version 0).
+
+    Each is float64 [n, h], a row for each node, or [h] where one vector of the whole graph is released.
+    """
     pooled = made.made.pooled
     if pooled is not None:
         first, second = rng.permutation(pooled.width)[:2] if pooled.width > 1 else (0, 0)
@@ -250,7 +298,13 @@ def _versions(made: EmbeddingPlan, state: State, subgraph: Subgraph, rng: np.ran
 
 
 def farthest(rows: np.ndarray, softmax: bool) -> np.ndarray:
-    """The admissible matrix farthest from ``rows``: corners of the simplex, or of the box [0, 1]."""
+    """The admissible matrix that is farthest from another one.
+
+    Args:
+        rows: float64 [n, h], an embedding.
+        softmax: Whether each row is a distribution. Then the answer has a 1 at the least likely class of each row, and zeros
+            elsewhere. Else each entry is 0 or 1, the one that is farther.
+    """
     if not softmax:
         return np.where(rows < 0.5, 1.0, 0.0)
     return np.eye(rows.shape[1])[rows.argmin(axis=1)]

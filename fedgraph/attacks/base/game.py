@@ -27,8 +27,13 @@ Kind = Literal["nodes", "edges", "words", "clients"]
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """nodes: int64 [m], global ids. columns: int64 [m], the word of each. values: float32 [m]. coins: bool [m], whether it is
-    there. Their rows lack the word otherwise.
+    """Words that some nodes' rows have or lack.
+
+    Attributes:
+        nodes: int64 [m], global ids.
+        columns: int64 [m], the column of each node's word. The row lacks it as it was given.
+        values: float32 [m], the value that the word has where it is there.
+        coins: bool [m], whether it is there.
     """
 
     nodes: np.ndarray
@@ -42,7 +47,16 @@ class Words:
         return np.column_stack([self.nodes, self.columns])
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
-        """``graph``, whose rows are the global ``nodes``, with the words that ``versions`` (bool [m]) says."""
+        """The graph with some of the words.
+
+        Args:
+            graph: A graph whose rows lack the words; it is not changed.
+            nodes: int64 [n], the global id of each of its rows.
+            versions: bool [m], which words are added.
+
+        Returns:
+            The graph, with these words in the rows of the nodes that it holds.
+        """
         place = canaries.canary_places(nodes, self.nodes)
         here = np.flatnonzero((place[self.nodes] >= 0) & versions)
         at = (place[self.nodes[here]], self.columns[here])
@@ -57,7 +71,12 @@ _InQuestion = canaries.Nodes | canaries.Edges | Words
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One trained run. coins: bool [m]. state: what came out."""
+    """One trained run.
+
+    Attributes:
+        coins: bool [m], which units took part.
+        state: What came out of the last round.
+    """
 
     coins: np.ndarray
     state: State
@@ -65,11 +84,15 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """found: the units, with the target's coins. partition, known: what the clients hold apart from them, one by one and
-    together. strangers: int64 [k, 2], pairs that never had an edge (edges only).
+    """What is in question, and what is known.
+
+    Attributes:
+        found: The units, with the coins of the run under attack.
+        partition: What each client holds apart from what is in question.
+        known: The same of all clients together, in global numbers.
+        strangers: int64 [k, 2], global ids of pairs that never had an edge; k is 0 unless edges are in question.
     """
 
-    kind: Kind
     found: _InQuestion
     partition: Partition
     known: Graph
@@ -85,31 +108,56 @@ class Game:
 
 
 def node_coins(partition: Partition, held: Graph, most: int, rng: np.random.Generator) -> Game:
-    """Every labelled node (at most ``most``) takes part as it is, or is zeroed."""
+    """The game in which labelled nodes take part as they are, or are zeroed.
+
+    Args:
+        partition: The clients, as they are.
+        held: All clients' nodes.
+        most: How many nodes are in question at most; they are drawn.
+        rng: Draws nodes and coins.
+    """
     known = canaries.held_together(partition, held)
     labelled = np.flatnonzero(known.labels >= 0)
     chosen = np.sort(rng.permutation(labelled)[:most])
     labels = np.column_stack([np.full(chosen.size, -1), known.labels[chosen]])
     coins = rng.random(chosen.size) < 0.5
     found = canaries.Nodes(chosen, coins, labels, sp.csr_array(known.features[chosen]), alone=False)
-    return Game("nodes", found, partition, known, np.zeros((0, 2), np.int64))
+    return Game(found, partition, known, np.zeros((0, 2), np.int64))
 
 
 def edge_coins(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> Game:
-    """At most ``most`` real edges inside clients, and no more than half of them all, are there or not; as many strangers."""
+    """The game in which real edges inside clients are there or not.
+
+    Args:
+        partition: The clients, as they are.
+        held: All clients' nodes.
+        relation: Under which the two versions are neighbours; ``edge-directed`` puts one of the two entries in question.
+        most: How many edges are in question at most; half of all edges inside clients are never exceeded.
+        rng: Draws edges, coins, and as many strangers as there are edges in question.
+
+    Returns:
+        The game. ``partition`` and ``known`` lack the edges in question, in both directions.
+    """
     known = canaries.held_together(partition, held)
     inside = np.concatenate([_inside(s) for s in partition.subgraphs])
     chosen = inside[np.sort(rng.permutation(len(inside))[: min(most, len(inside) // 2)])]
     found = canaries.Edges(chosen, rng.random(len(chosen)) < 0.5, relation is Relation.EDGE_DIRECTED)
     left = partition.with_graphs(lambda s: without(s.graph, s.nodes, chosen))
     rest = without(known, np.arange(known.num_nodes), chosen)
-    return Game("edges", found, left, rest, unconnected_pairs(partition, known, len(chosen), rng))
+    return Game(found, left, rest, unconnected_pairs(partition, known, len(chosen), rng))
 
 
 def word_coins(partition: Partition, held: Graph, public: Graph, most: int, rng: np.random.Generator) -> Game:
-    """At most ``most`` labelled nodes (half of them all), each with a coin for one word that its row lacks.
+    """The game in which rows have one more word, or have not.
 
-    The word is one that some row uses: of the public nodes where they have features, of the held ones otherwise.
+    Args:
+        partition: The clients, as they are.
+        held: All clients' nodes.
+        public: Nodes whose words are taken, where they have features and as many columns as ``held``. Else the words are those
+            that held rows use.
+        most: How many labelled nodes are in question at most; half of all are never exceeded. A node whose row already has
+            the drawn word is left out.
+        rng: Draws nodes, words and coins.
     """
     known = canaries.held_together(partition, held)
     labelled = np.flatnonzero(known.labels >= 0)
@@ -122,18 +170,27 @@ def word_coins(partition: Partition, held: Graph, public: Graph, most: int, rng:
     lacks = np.array([c not in rows.indices[rows.indptr[n] : rows.indptr[n + 1]] for n, c in zip(chosen, columns, strict=True)])
     chosen, columns = chosen[lacks], columns[lacks]
     found = Words(chosen, columns, largest[columns].astype(np.float32), rng.random(chosen.size) < 0.5)
-    return Game("words", found, partition, known, np.zeros((0, 2), np.int64))
+    return Game(found, partition, known, np.zeros((0, 2), np.int64))
 
 
 def no_coins(partition: Partition, held: Graph) -> Game:
-    """No coin: the clients as they are."""
+    """The game without a coin, for attacks that read single clients: all of ``partition`` is known."""
     known = canaries.held_together(partition, held)
     none = canaries.Edges(np.zeros((0, 2), np.int64), np.zeros(0, bool), False)
-    return Game("clients", none, partition, known, np.zeros((0, 2), np.int64))
+    return Game(none, partition, known, np.zeros((0, 2), np.int64))
 
 
 def coins_of_shadows(count: int, size: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """``count`` vectors of ``size`` coins, in pairs of opposites."""
+    """Coins of shadow runs, in pairs of opposites, so that each unit is in half of the runs.
+
+    Args:
+        count: How many runs.
+        size: How many units.
+        rng: Tosses them.
+
+    Returns:
+        ``count`` vectors, bool [size] each.
+    """
     found: list[np.ndarray] = []
     while len(found) < count:
         tossed = rng.random(size) < 0.5
@@ -154,15 +211,33 @@ def without(graph: Graph, nodes: np.ndarray, pairs: np.ndarray) -> Graph:
 
 
 def unconnected_pairs(partition: Partition, known: Graph, count: int, rng: np.random.Generator) -> np.ndarray:
-    """``count`` pairs of different nodes of one client that have no edge, drawn uniformly from all such; int64 [count, 2]."""
+    """Pairs of different nodes of one client that have no edge, drawn uniformly from all such.
+
+    Args:
+        partition: The clients.
+        known: Their graph in global numbers, with all edges that a pair must not be.
+        count: How many.
+        rng: Draws them.
+
+    Returns:
+        int64 [≤ count, 2], global ids, each pair once and its smaller id first. Fewer where 50 draws find no more.
+    """
     sizes = np.array([s.nodes.size for s in partition.subgraphs], dtype=float) ** 2
-    return draw_unjoined_pairs(
-        known, count, rng, lambda k: _pairs(partition, rng.choice(sizes.size, k, p=sizes / sizes.sum()), rng)
-    )
+    chances = sizes / sizes.sum()
+    return draw_unjoined_pairs(known, count, lambda k: _pairs(partition, rng.choice(sizes.size, k, p=chances), rng))
 
 
-def draw_unjoined_pairs(known: Graph, count: int, rng: np.random.Generator, draw: Callable[[int], np.ndarray]) -> np.ndarray:
-    """Different pairs without an edge from ``draw(k)`` (int64 [≤ k, 2]); fewer where the draws run out."""
+def draw_unjoined_pairs(known: Graph, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+    """Pairs without an edge, as somebody else draws them.
+
+    Args:
+        known: The graph whose edges a pair must not be.
+        count: How many.
+        draw: From a number k to int64 [≤ k, 2], pairs with repetitions. It is asked at most 50 times for 4 · ``count``.
+
+    Returns:
+        int64 [≤ count, 2], each pair once and its smaller id first, in the order in which they were drawn.
+    """
     found: dict[tuple[int, int], None] = {}
     for _ in range(50):
         if len(found) >= count or not count:
@@ -190,7 +265,14 @@ def _inside(s: Subgraph) -> np.ndarray:
 
 
 def why_nobody_is_left_out(made: Plan) -> str | None:
-    """Why no node of this plan can train or not by a coin, or None."""
+    """Why no node of this plan can train or not by a coin, or None.
+
+    Args:
+        made: The plan under attack.
+
+    Returns:
+        One sentence where nodes are not the unit, or where who takes part is public (``node-replace``).
+    """
     if made.guarantee.protection.unit is not Unit.NODE:
         return "features and labels are public here"
     if made.guarantee.protection.relation is Relation.NODE_REPLACE:
@@ -204,7 +286,15 @@ def why_no_edge_is_secret(made: Plan) -> str | None:
 
 
 def relation_of(kind: Kind, made: Plan) -> Relation | None:
-    """Under which relation the two versions of a unit are neighbours."""
+    """Under which relation the two versions of a unit are neighbours.
+
+    Args:
+        kind: The game.
+        made: The plan; at edge level its own relation counts, elsewhere edges are undirected.
+
+    Returns:
+        The relation; None for ``clients``, where no coin is tossed.
+    """
     if kind == "nodes":
         return Relation.NODE_ZERO_OUT
     if kind == "words":

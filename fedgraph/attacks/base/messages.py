@@ -19,31 +19,49 @@ from fedgraph.types import Subgraph
 
 
 def first_state(scene: Scene) -> State:
-    """The state before the first round."""
+    """The state before the first round, with parameters drawn by the scene's own stream."""
     return kinds.method(scene.made.method).start(scene.made, np.random.default_rng(int(scene.rng.integers(2**63))))
 
 
-def _released_by_client(
-    scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray], round_: int = 0
-) -> dict[str, np.ndarray]:
-    """What the client of ``subgraph`` sends in ``round_`` when it is sent ``model``."""
+def _released_by_client(scene: Scene, subgraph: Subgraph, model: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What the client of ``subgraph`` sends in the first round when it is sent ``model``."""
     made = scene.made
     method = kinds.method(made.method)
-    streams = Streams(int(scene.rng.integers(2**31)), ("attack", "client", subgraph.client, "round", round_), made.fingerprint)
-    desk = Desk("attack", subgraph.client, round_, made.schedule.releases, streams.generator("noise"))
-    found = method.client(made, method.prepare(made, subgraph), model, round_, streams, desk)
+    streams = Streams(int(scene.rng.integers(2**31)), ("attack", "client", subgraph.client, "round", 0), made.fingerprint)
+    desk = Desk("attack", subgraph.client, 0, made.schedule.releases, streams.generator("noise"))
+    found = method.client(made, method.prepare(made, subgraph), model, 0, streams, desk)
     return {name: value.value for name, value in found.items()}
 
 
 def why_unread(made: Plan) -> str | None:
-    """Why no single message of this plan says something of private rows, or None."""
+    """Why no single message of this plan says something of private rows, or None.
+
+    Args:
+        made: The plan under attack.
+
+    Returns:
+        One sentence where its viewer sees no messages, or where a node is not the unit.
+    """
     if not made.guarantee.protection.viewer.sees_messages:
         return f"it reads each client's message, which {made.guarantee.protection.viewer.value} does not see"
     return "features and labels are public here" if made.guarantee.protection.unit is not Unit.NODE else None
 
 
 def gradients_sent(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
-    """(client, its gradient in the answer to ``model``) of the first ``clients`` whose answer holds one."""
+    """What clients answer when the server sends them a model.
+
+    Args:
+        scene: The plan and its clients.
+        clients: How many clients are asked; the first ones.
+        model: What each is sent in the place of the broadcast.
+
+    Yields:
+        (the client, float64 [p], the gradient in its answer), for each client whose answer holds one. The answer is bounded
+        and noised as the plan says.
+
+    Raises:
+        RuntimeFailure: The messages of the method show no gradient.
+    """
     read = gradient_reader(scene)
     for subgraph in scene.game.partition.subgraphs[:clients]:
         flat = read.gradient(_released_by_client(scene, subgraph, model), model)
@@ -52,7 +70,11 @@ def gradients_sent(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) 
 
 
 def gradient_reader(scene: Scene) -> GradientReader:
-    """What reads a gradient in those messages; ``RuntimeFailure`` for a method that offers none (attacks refuse it before)."""
+    """What reads a gradient in the messages of the scene's method.
+
+    Raises:
+        RuntimeFailure: The method offers none (``Offers.observe``); attacks refuse such a plan before.
+    """
     observe = kinds.method(scene.made.method).OFFERS.observe
     if observe is None:
         raise RuntimeFailure(f"{scene.made.method}: its messages show no gradient (Offers.observe)")

@@ -30,7 +30,13 @@ NODES = 6  # of a client's graph
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """worlds: the clients without the canary (or in version 0), and with it. read: (plan, state) → score of one run."""
+    """Two neighbouring inputs of one method, and how a run on one of them is read.
+
+    Attributes:
+        plan: The plan, at ``EPSILON`` and ``DELTA``.
+        worlds: The clients without the canary (or with it in version 0), and with it.
+        read: From (plan, final state) to the score of one run; the plan may be replaced by what a viewer sees of it.
+    """
 
     plan: Plan
     worlds: tuple[Partition, Partition]
@@ -38,7 +44,17 @@ class Game:
 
 
 def play(method: Spec, viewer: Viewer, clients: int, rng: np.random.Generator) -> Game:
-    """The game of one method. method: its settings, ``method`` among them."""
+    """The game of one method.
+
+    Args:
+        method: Its settings, ``method`` (its name) among them.
+        viewer: Who is priced. For an embedder it is the server, whatever is given.
+        clients: How many clients there are.
+        rng: Draws the canary.
+
+    Raises:
+        DataError: No canary graph fits the plan.
+    """
     module = plugins.load("methods", method["method"])
     settings = module.Params(**{k: v for k, v in method.items() if k != "method"})
     if module.OFFERS.kind == "embedder":
@@ -50,14 +66,7 @@ def _units(module: Any, settings: Any, viewer: Viewer, clients: int, rng: np.ran
     whole = _shipped()
     held, public = whole.induced(np.arange(90)), whole.induced(np.arange(90, 180))
     parts = np.array_split(np.arange(held.num_nodes), clients)
-    dealt = Partition(
-        tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)),
-        True,
-        0,
-        f"{clients} clients",
-        from_edges=False,
-        from_labels=False,
-    )
+    dealt = _dealt(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)))
     edge = module.OFFERS.units == (Unit.EDGE,)
     facts = PublicFacts(
         Sizes(held.num_nodes, held.num_features, held.num_classes, tuple(p.size for p in parts)),
@@ -88,14 +97,7 @@ def _graphs(module: Any, settings: Any, clients: int, rng: np.random.Generator) 
     whole = _shipped()
     two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
     parts = [np.arange(NODES * i, NODES * (i + 1)) for i in range(clients)]
-    dealt = Partition(
-        tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)),
-        True,
-        0,
-        f"{clients} clients",
-        from_edges=False,
-        from_labels=False,
-    )
+    dealt = _dealt(tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)))
     sizes = (NODES,) * clients
     facts = PublicFacts(
         Sizes(two.num_nodes, two.num_features, 2, sizes),
@@ -113,10 +115,13 @@ def _graphs(module: Any, settings: Any, clients: int, rng: np.random.Generator) 
     units = (found.units[0], *(np.full_like(own, -1) for own in found.units[1:]))
 
     def read(seen_as: Any, state: State) -> float:
-        scores = module.OFFERS.graph_evidence(seen_as, state, found.zero, one, units)
-        return float(scores[0])
+        return float(module.OFFERS.graph_evidence(seen_as, state, found.zero, one, units)[0])
 
     return Game(plan, (found.zero, one), read)
+
+
+def _dealt(clients: tuple[Subgraph, ...]) -> Partition:
+    return Partition(clients, True, 0, f"{len(clients)} clients", from_edges=False, from_labels=False)
 
 
 def _shipped() -> Graph:

@@ -42,7 +42,7 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.types import Partition
 
 ERROR_RATE = 0.01
-DELTA, RUNS = mutant_games.DELTA, 300
+RUNS = 300
 _READ = ("method", "params", "made", "schedule", "sums", "watch")  # of a plan, what an ``evidence`` reads
 Break = Literal["", "noise × ⅔", "one hop not counted", "secure sum leaked", "colluder ignored", "second colluder"]
 
@@ -53,10 +53,15 @@ UNSEEN: dict[str, str] = tomllib.loads(
 
 @dataclass(frozen=True)
 class Whole:
-    """A method on the bench.
+    """A method on the bench, sound or broken.
 
-    method: its settings, ``method`` among them. viewer: who is priced. broken: what the door does otherwise. times: so many
-    times the usual number of runs, where the break is small. opened: all that is priced is read, also what stays at a client.
+    Attributes:
+        method: Its settings, ``method`` (its name) among them.
+        viewer: Who is priced.
+        clients: How many clients there are.
+        broken: What the door does otherwise than the plan says; empty: the method is sound.
+        times: How many times the usual number of runs is made, where the break is small.
+        opened: Whether all that is priced is read, also what stays at a client.
     """
 
     method: Spec
@@ -68,59 +73,64 @@ class Whole:
 
     @property
     def name(self) -> str:
-        """Of the sound one."""
+        """The name of the sound method, which its mutants share."""
         told = " ".join(str(self.method[key]) for key in ("method", "training", "updates") if key in self.method)
         return f"{told}, {self.clients} client{'s'[: self.clients > 1]}"
 
 
 def methods_with_mutants() -> Iterator[Whole]:
-    """Every sound method that the harness reads, each followed by its mutants."""
+    """Every sound method that the bench reads, each followed by its mutants."""
     features = {"method": "features", "steps": 2, "projection": "none"}
-    yield Whole(features, Viewer.SERVER, 2)
-    yield Whole(features, Viewer.SERVER, 2, "noise × ⅔")
     together = Viewer.SERVER_SECURE_AGGREGATION
-    yield Whole(features, together, 5)
-    yield Whole(features, together, 5, "secure sum leaked")
-    yield Whole(features, together, 3, "", 2)
-    yield Whole(features, together, 3, "secure sum leaked", 2)
-    yield Whole(features, together, 3, "second colluder", 2)
-    yield Whole(features, together, 2, "", 2)
-    yield Whole(features, together, 2, "colluder ignored", 2)
+    yield from _sound_and_broken(features, Viewer.SERVER, 2, "noise × ⅔")
+    yield from _sound_and_broken(features, together, 5, "secure sum leaked")
+    yield from _sound_and_broken(features, together, 3, "secure sum leaked", "second colluder", times=2)
+    yield from _sound_and_broken(features, together, 2, "colluder ignored", times=2)
     drawn = {"method": "heter_poisson", "steps": 2, "projection": 0, "sampling_rate": 1.0}  # its own row, in every step
-    yield Whole(drawn, Viewer.SERVER, 2)
-    yield Whole(drawn, Viewer.SERVER, 2, "noise × ⅔")
+    yield from _sound_and_broken(drawn, Viewer.SERVER, 2, "noise × ⅔")
     hops = {"method": "gap_edge", "hops": 2, "encoder": "none", "epochs": 1, "depth": "all", "classifier": 0}
-    yield Whole(hops, Viewer.CURATOR_TRUSTED, 1)
-    yield Whole(hops, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")
-    yield Whole(hops, Viewer.CURATOR_TRUSTED, 1, "one hop not counted")
     stages = {"method": "progap_edge", "hops": 2, "epochs": 1, "hidden": 4}
-    yield Whole(stages, Viewer.CURATOR_TRUSTED, 1)
-    yield Whole(stages, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔")
-    yield Whole(stages, Viewer.CURATOR_TRUSTED, 1, "one hop not counted")
+    for method in (hops, stages):
+        yield from _sound_and_broken(method, Viewer.CURATOR_TRUSTED, 1, "noise × ⅔", "one hop not counted")
     two_stages = {"method": "gap_node", "steps": 2, "projection": 0, "hop_share": 0.1}
-    yield Whole(two_stages, Viewer.SERVER, 2, opened=True)
-    yield Whole(two_stages, Viewer.SERVER, 2, "noise × ⅔", opened=True)
     grown = {"method": "progap_node", "hops": 1, "steps": 2, "projection": 0, "hop_share": 0.1}
-    yield Whole(grown, Viewer.SERVER, 2, opened=True)
-    yield Whole(grown, Viewer.SERVER, 2, "noise × ⅔", opened=True)
+    for method in (two_stages, grown):
+        yield from _sound_and_broken(method, Viewer.SERVER, 2, "noise × ⅔", opened=True)
     for training in ("dp_fedavg", "dp_sgd"):
-        for updates, clients in (("each", 2), ("sum", 4)):
-            shared = {"method": "local_dp", "training": training, "updates": updates, **mutant_games.SMALL}
-            yield Whole(shared, Viewer.SERVER, clients)
-            yield Whole(shared, Viewer.SERVER, clients, "noise × ⅔")
-            if updates == "sum":
-                yield Whole(shared, Viewer.SERVER, clients, "secure sum leaked")
-                yield Whole(shared, Viewer.SERVER, 2, "", 2)
-                yield Whole(shared, Viewer.SERVER, 2, "colluder ignored", 2)
+        each = {"method": "local_dp", "training": training, "updates": "each", **mutant_games.SMALL}
+        summed = {**each, "updates": "sum"}
+        yield from _sound_and_broken(each, Viewer.SERVER, 2, "noise × ⅔")
+        yield from _sound_and_broken(summed, Viewer.SERVER, 4, "noise × ⅔", "secure sum leaked")
+        yield from _sound_and_broken(summed, Viewer.SERVER, 2, "colluder ignored", times=2)
+
+
+def _sound_and_broken(
+    method: Spec, viewer: Viewer, clients: int, *breaks: Break, times: int = 1, opened: bool = False
+) -> Iterator[Whole]:
+    sound = Whole(method, viewer, clients, "", times, opened)
+    yield sound
+    for broken in breaks:
+        yield replace(sound, broken=broken)
 
 
 def cases(runs: int = RUNS, seed: int = 0) -> Iterator[Case]:
-    """All of them, for the bench. runs: per world. seed: of the games."""
+    """All methods with their mutants, for ``audit.bench``.
+
+    Args:
+        runs: Runs in each of the two worlds, before ``Whole.times``.
+        seed: Names the random streams that draw the canaries.
+    """
     return (case_of(whole, runs, seed) for whole in methods_with_mutants())
 
 
 def case_of(whole: Whole, runs: int = RUNS, seed: int = 0) -> Case:
-    """``whole`` as the bench takes it: the price of its plan, and one run of the method for each score."""
+    """One method as the bench takes it: the price of its plan, and one run of the method for each score.
+
+    Args:
+        whole: The method.
+        runs: Runs in each of the two worlds, before ``whole.times``.
+        seed: Names the random stream that draws the canary.
+    """
     played = mutant_games.play(whole.method, whole.viewer, whole.clients, seeds.generator(seed, "mutants", "game"))
     played = replace(played, plan=replace(played.plan, watch=replace(played.plan.watch, opened=whole.opened)))
 
@@ -131,9 +141,16 @@ def case_of(whole: Whole, runs: int = RUNS, seed: int = 0) -> Case:
 
     absent, present = (scores(world) for world in played.worlds)
     return Case(
-        whole.name, whole.viewer.value, Claim.paid(played.plan.provable(), DELTA), present, absent, lower_bound.gaussian(),
-        runs=runs * whole.times, mutant=whole.broken or None, counts=False,
-    )  # fmt: skip
+        whole.name,
+        whole.viewer.value,
+        Claim.paid(played.plan.provable(), mutant_games.DELTA),
+        present,
+        absent,
+        lower_bound.gaussian(),
+        runs=runs * whole.times,
+        mutant=whole.broken or None,
+        counts=False,
+    )
 
 
 def _score(whole: Whole, played: mutant_games.Game, world: Partition, path: tuple[int | str, ...]) -> float:
@@ -151,6 +168,7 @@ def _score(whole: Whole, played: mutant_games.Game, world: Partition, path: tupl
 
 
 def _seen_by_server(plan: Plan) -> Guarantee:
+    """The plan's guarantee with the server as its viewer, and without what secure sums assume."""
     hidden = ("ideal-secure-aggregation", "one-colluder")
     kept = tuple(a for a in plan.guarantee.protection.assumptions if a.value not in hidden)
     protection = replace(plan.guarantee.protection, viewer=Viewer.SERVER, assumptions=kept)
@@ -189,14 +207,12 @@ def _as_broken(whole: Whole, plan: Plan, release: PlannedRelease) -> PlannedRele
     mechanism = release.mechanism
     if not isinstance(mechanism, GaussianNoise) or not whole.broken:
         return release
-    n = plan.facts.sizes.num_clients
+    clients, rounds = plan.facts.sizes.num_clients, plan.schedule.rounds
     factor = {
         "noise × ⅔": 2 / 3,
-        "one hop not counted": math.sqrt((plan.schedule.rounds - 1) / plan.schedule.rounds)
-        if plan.schedule.rounds > 1
-        else 1.0,
+        "one hop not counted": math.sqrt((rounds - 1) / rounds) if rounds > 1 else 1.0,
         "secure sum leaked": 1.0,
-        "colluder ignored": math.sqrt((n - 1) / n),
+        "colluder ignored": math.sqrt((clients - 1) / clients),
         "second colluder": 1.0,
     }[whole.broken]
     return replace(release, mechanism=GaussianNoise(mechanism.std * factor))

@@ -23,7 +23,6 @@ other ones' shadows): in five runs a node is "always" named right by luck more o
 therefore what the same attack finds with coins drawn anew, which have nothing to do with the runs.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -32,13 +31,12 @@ import numpy as np
 from fedgraph import plugins, seeds
 from fedgraph.attacks.base import game
 from fedgraph.attacks.base.game import coins_of_shadows
-from fedgraph.attacks.base.scene import Answers, AttackModule, Finding, Scene, log_odds, of_label
-from fedgraph.attacks.base.whole_run import trained
+from fedgraph.attacks.base.scene import AttackModule, Finding, Scene, log_odds, of_label
+from fedgraph.attacks.base.whole_run import Attack, trained
 from fedgraph.attacks.lira import likelihood_ratios
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells.cell import Cell, Context
 from fedgraph.cells.facts import NamedAttack, NamedAttacks, NodesAtRisk
-from fedgraph.documents.settings import Spec
 from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.accounting.accountant import is_gaussian
 from fedgraph.privacy.units import Relation
@@ -48,7 +46,15 @@ GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is s
 
 
 def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float) -> NamedAttack:
-    """The numbers of one finding. provable: the ε that the run was worth."""
+    """The numbers of one finding, and a bound on ε where a theorem gives one.
+
+    Args:
+        name: What the report calls the attack.
+        module: The attack's module; its reference, needs, viewer and game are copied.
+        scene: What it looked at.
+        found: What it said.
+        provable: The provable ε of the run that counts. It limits the advantage that the attack may show.
+    """
     points = operating_points.operating_points(found.scores, found.truth)
     relation = game.relation_of(module.GAME, scene.made)
     why = _not_comparable(scene, found, relation)
@@ -80,8 +86,16 @@ def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float)
 
 
 def guessed(scores: np.ndarray, coins: np.ndarray) -> list[one_run.Count]:
-    """Two ways to guess ``GUESSED`` of the coins, fixed beforehand: the highest scores as 1 and the lowest as 0, half each; and
-    the highest alone, as 1. They share the error probability."""
+    """Guess ``GUESSED`` of the coins in two ways, both fixed beforehand, and count the right guesses.
+
+    Args:
+        scores: float [m], larger where a coin is more likely 1.
+        coins: bool [m].
+
+    Returns:
+        Two counts that share the error probability. The first guesses the highest scores as 1 and the lowest as 0, half
+        each. The second guesses as many of the highest alone, as 1.
+    """
     both = one_run.count(scores, coins, GUESSED)
     top = np.argsort(-scores, kind="stable")[: both.guesses]
     return [both, one_run.Count(scores.size, both.guesses, int(np.count_nonzero(coins[top])))]
@@ -133,7 +147,16 @@ def _measure_risk(scene: Scene) -> NodesAtRisk:
 
 
 def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(runs in which LiRA names the coin right, runs in which it can say anything), [m] each; each run against all others."""
+    """Attack each run by LiRA, with all others as the attacker's shadows.
+
+    Args:
+        confidence: float [runs, m], the log-odds of each node's own label.
+        coins: bool [runs, m], which nodes took part.
+
+    Returns:
+        (float64 [m], the runs in which the coin was named right; float64 [m], the runs in which the others hold both cases,
+        so that the attack can say anything).
+    """
     right, counted = np.zeros(coins.shape[1]), np.zeros(coins.shape[1])
     for run in range(len(coins)):
         others = np.arange(len(coins)) != run
@@ -170,7 +193,15 @@ def _unlike(scene: Scene, nodes: np.ndarray) -> np.ndarray:
 
 
 def _groups(values: np.ndarray, risk: np.ndarray) -> tuple[tuple[float, float, float, float], ...]:
-    """(from, to, nodes, mean risk) of at most ``_NUM_GROUPS`` groups of about one size, equal values together."""
+    """Groups of nodes of about one size, from the lowest values to the highest; equal values stand together.
+
+    Args:
+        values: float64 [m], by which nodes are grouped.
+        risk: float64 [m].
+
+    Returns:
+        At most ``_NUM_GROUPS`` tuples: (least value, largest value, number of nodes, mean risk).
+    """
     edges = np.unique(np.quantile(values, np.linspace(0, 1, _NUM_GROUPS + 1)))
     which = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(edges.size - 2, 0))
     found = []
@@ -189,22 +220,14 @@ def _rank(values: np.ndarray, risk: np.ndarray) -> float:
     return float(spearmanr(values, risk).statistic)
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """What a scenario asks for. named: settings of each attack, with its name under ``attack``. shadows: runs of the attacker.
-    units: most coins of a game. answers: who sees them.
-    """
-
-    named: Sequence[Spec]
-    shadows: int
-    units: int
-    answers: Answers
-
-
 @dataclass(frozen=True)
 class Found:
-    """verdicts: one per attack that says something. refused: attack → why it does not. risk: of real nodes, where a game of
-    nodes was played (``_measure_risk``).
+    """What all named attacks found on one cell.
+
+    Attributes:
+        verdicts: One for each attack that says something.
+        refused: From the name of each other attack to why it says nothing.
+        risk: How often single nodes were named right, where a game of nodes was played (``_measure_risk``).
     """
 
     verdicts: tuple[NamedAttack, ...]
@@ -213,11 +236,11 @@ class Found:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Columns of ``results.csv``."""
+        """The verdicts as columns of ``results.csv``, named after each attack."""
         found: dict[str, float] = {}
         for v in self.verdicts:
-            found |= {f"{v.attack}_auc": v.auc, f"{v.attack}_tpr_at_0.1%": v.tpr[0], f"{v.attack}_tpr_at_1%": v.tpr[1]}
-            found |= {f"{v.attack}_advantage": v.advantage} | {f"{v.attack}_{name}": value for name, value in v.more.items()}
+            numbers = {"auc": v.auc, "tpr_at_0.1%": v.tpr[0], "tpr_at_1%": v.tpr[1], "advantage": v.advantage, **v.more}
+            found |= {f"{v.attack}_{name}": value for name, value in numbers.items()}
         return found
 
     @property
@@ -229,10 +252,26 @@ class Found:
 
 
 def measure(
-    asked: Asked, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph, public: Graph,
+    asked: Attack | None, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph, public: Graph,
     provable: float,
 ) -> Found:  # fmt: skip
-    """All named attacks on one cell. held: all clients' nodes. public: that predictions are asked for. provable: its ε."""
+    """All attacks by name on one cell.
+
+    Args:
+        asked: What the scenario asks for. ``named`` holds the settings of each attack, with its name under ``attack``.
+        made: The cell's plan.
+        cell: The cell; it names the random streams.
+        context: What the task may use.
+        partition: The clients, as they are.
+        held: All clients' nodes.
+        public: The graph that predictions are asked for.
+        provable: The provable ε of the run that counts.
+
+    Returns:
+        A verdict or a refusal for each attack. Both are empty where the cell is not attacked, or where it releases nothing.
+    """
+    if asked is None or not asked.named or not asked.meant_for(cell) or not made.schedule.releases:
+        return Found((), {})
     found, refused, scenes = [], {}, {}
     for spec in asked.named:
         settings = {key: value for key, value in spec.items() if key not in ("attack", "label")}
@@ -256,7 +295,7 @@ def measure(
 
 
 def _scene(
-    kind: game.Kind, asked: Asked, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph,
+    kind: game.Kind, asked: Attack, made: Plan, cell: Cell, context: Context, partition: Partition, held: Graph,
     public: Graph,
 ) -> Scene | None:  # fmt: skip
     """The game, its target run and its shadows; None where there is nothing to toss coins for."""
@@ -266,9 +305,17 @@ def _scene(
         return trained(made, dealt, cell, context, f"{kind}-{name}")
 
     if kind == "clients":
-        played, target = game.no_coins(partition, held), game.Run(np.zeros(0, dtype=bool), State({}, None))
-        return Scene(made, played, target, (), public, asked.answers, cell.epsilon, rng, train)
-    played = _dealt(kind, asked, made, partition, held, public, rng)
+        target = game.Run(np.zeros(0, dtype=bool), State({}, None))
+        everybody = game.no_coins(partition, held)
+        return Scene(made, everybody, target, (), public, asked.answers, cell.epsilon, rng, train)
+    if kind == "nodes":
+        played = game.node_coins(partition, held, asked.units, rng)
+    elif kind == "words":
+        played = game.word_coins(partition, held, public, asked.units, rng)
+    else:
+        relation = game.relation_of(kind, made)
+        assert relation is not None
+        played = game.edge_coins(partition, held, relation, asked.units, rng)
     coins = played.found.coins
     if coins.size < 4 or coins.all() or not coins.any():
         return None
@@ -276,16 +323,3 @@ def _scene(
     tossed = game.coins_of_shadows(asked.shadows if kind != "edges" else 0, coins.size, rng)
     shadows = tuple(game.Run(c, train(played.dealt(c), f"shadow-{k}")) for k, c in enumerate(tossed))
     return Scene(made, played, target, shadows, public, asked.answers, cell.epsilon, rng, train)
-
-
-def _dealt(
-    kind: game.Kind, asked: Asked, made: Plan, partition: Partition, held: Graph, public: Graph,
-    rng: np.random.Generator,
-) -> game.Game:  # fmt: skip
-    if kind == "nodes":
-        return game.node_coins(partition, held, asked.units, rng)
-    if kind == "words":
-        return game.word_coins(partition, held, public, asked.units, rng)
-    relation = game.relation_of(kind, made)
-    assert relation is not None
-    return game.edge_coins(partition, held, relation, asked.units, rng)

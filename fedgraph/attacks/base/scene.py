@@ -19,12 +19,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from fedgraph.attacks.base.game import Game, Kind, Run
-from fedgraph.attacks.base.whole_run import log_probabilities, without_spread
+from fedgraph.attacks.base.whole_run import answers_of, without_spread
 from fedgraph.audit import operating_points
 from fedgraph.documents.settings import Settings
-from fedgraph.methods.base import Plan, State, kinds
+from fedgraph.methods.base import Plan, State
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Graph, Partition, without_edges, without_labels
+from fedgraph.types import Graph, Partition, without_edges
 
 Answers = Literal["viewer", "everybody"]
 Trainer = Callable[[Partition, str], State]  # clients, name of the streams → what comes out of the plan
@@ -32,11 +32,15 @@ Trainer = Callable[[Partition, str], State]  # clients, name of the streams → 
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What an attack says. scores: float [k], larger: more likely true. truth: bool [k].
+    """What an attack says.
 
-    units: int64 [k], the place of each score in the game's units, where each is decided by a coin of its own; None where truth
-    is not a matter of coins, so that no theorem turns it into an ε. metrics: other numbers worth a column. what: one phrase,
-    what was told from what.
+    Attributes:
+        scores: float [k], larger where the answer is more likely true.
+        truth: bool [k], the answers.
+        what: One phrase: what was told from what.
+        units: int64 [k], the place of each score in the game's units, where a coin of its own decides each. None where truth
+            is not a matter of coins, so that no theorem turns it into an ε.
+        metrics: Other numbers worth a column, by name.
     """
 
     scores: np.ndarray
@@ -47,14 +51,26 @@ class Finding:
 
 
 def of_members(score: np.ndarray, coins: np.ndarray) -> Finding:
-    """Of nodes, each of which trained or did not by its coin."""
+    """The finding about nodes, each of which trained or did not by its coin.
+
+    Args:
+        score: float [m], of each node in question.
+        coins: bool [m], whether it trained.
+    """
     return Finding(score, coins, "nodes that trained from nodes that did not", np.arange(score.size))
 
 
 def of_edges(score: np.ndarray, kept: np.ndarray, strangers: np.ndarray, what: str) -> Finding:
-    """Of real edges, kept or dropped by their coins; as published, the kept ones are also told from pairs that never had one.
+    """The finding about real edges, kept or dropped by their coins.
 
-    score: float [k]; kept: bool [k]. strangers: float [m], their scores.
+    As published attacks count, the kept edges are also told from pairs that never had one. That adds the metrics
+    ``auc_published`` (the area) and ``tpr_published`` (the true-positive rate at 1 % false positives).
+
+    Args:
+        score: float [k], of each edge in question.
+        kept: bool [k], whether it was kept.
+        strangers: float [m], the scores of pairs that never had an edge.
+        what: One phrase: what was told from what.
     """
     everyone = np.concatenate([score[kept], strangers])
     published = operating_points.operating_points(everyone, np.arange(everyone.size) < kept.sum())
@@ -64,8 +80,18 @@ def of_edges(score: np.ndarray, kept: np.ndarray, strangers: np.ndarray, what: s
 
 @dataclass(eq=False)
 class Scene:
-    """made: the plan. target: the run under attack; nothing but its state may be read, its coins are the truth. shadows: the
-    attacker's own. public: the graph that predictions are asked for, elsewhere public. train: one more run of the plan.
+    """What an attack may look at, and what it may ask.
+
+    Attributes:
+        made: The plan.
+        game: What is in question, and what the attacker knows beside it.
+        target: The run under attack. Nothing but its state may be read: its coins are the truth.
+        shadows: The attacker's own runs, with known coins.
+        public: The graph that predictions are asked for. The attacker may use its rows, and its labels where they are known.
+        answers: Who sees an answer that is made with private edges.
+        epsilon: The cell's ε; at ∞ nothing is guaranteed, and the viewer gets answers made with edges.
+        rng: The attack's own randomness.
+        train: From clients and a name of random streams to what one more run of the plan gives.
     """
 
     made: Plan
@@ -90,24 +116,36 @@ class Scene:
         return self.known.labels
 
     def alone(self, run: Run, graph: Graph) -> np.ndarray:
-        """[n, c] log-probabilities of the rows of ``graph``, each by itself."""
-        return self._asked(without_spread(self.made), run, without_edges(graph))
+        """Ask about rows without any edge.
+
+        Args:
+            run: Whose model is asked.
+            graph: The rows; its edges and labels are not shown to the model.
+
+        Returns:
+            float64 [n, c], log-probabilities of the classes.
+        """
+        return answers_of(without_spread(self.made), run.state, without_edges(graph))
 
     def shown(self, run: Run, graph: Graph | None = None) -> np.ndarray:
-        """[n, c] log-probabilities of all nodes, as the viewer gets them. graph: other rows for these nodes and edges."""
+        """Ask about all nodes of the clients, as the viewer gets the answers.
+
+        Args:
+            run: Whose model is asked. Edges are those of this run, and are used only where ``edges_used``.
+            graph: A graph whose rows take the place of the nodes' own.
+
+        Returns:
+            float64 [n, c], log-probabilities of the classes.
+        """
         asked = self.game.whole(run.coins)
         if graph is not None:
             asked = replace(asked, features=graph.features)
-        return self._asked(self.made, run, asked if self.edges_used else without_edges(asked))
+        return answers_of(self.made, run.state, asked if self.edges_used else without_edges(asked))
 
     @property
     def edges_used(self) -> bool:
         """Whether an answer that the attacker sees may have been made with private edges."""
         return self.answers == "everybody" or math.isinf(self.epsilon)
-
-    def _asked(self, made: Plan, run: Run, graph: Graph) -> np.ndarray:
-        found = kinds.classifier(made.method).predict(made, run.state, without_labels(graph))
-        return log_probabilities(np.asarray(found, dtype=np.float64))
 
     def kept(self, key: Hashable, make: Callable[[], np.ndarray]) -> np.ndarray:
         """``make()``, once per key: several attacks ask the same questions."""
@@ -116,11 +154,15 @@ class Scene:
         return self._told[key]
 
     def every_alone(self) -> np.ndarray:
-        """[1 + shadows, n, c]: the clients' rows as they are, each by itself; first the target."""
+        """What every run says of the clients' rows, each row by itself.
+
+        Returns:
+            float64 [1 + shadows, n, c], log-probabilities; the target comes first.
+        """
         return self.kept("alone", lambda: np.stack([self.alone(run, self.known) for run in (self.target, *self.shadows)]))
 
     def coins_of_shadows(self) -> np.ndarray:
-        """bool [shadows, m]."""
+        """bool [shadows, m]: which units took part in which of the attacker's own runs."""
         return np.stack([run.coins for run in self.shadows])
 
 
@@ -138,11 +180,27 @@ class AttackModule(Protocol):
 
 
 def log_odds(log_probability: np.ndarray) -> np.ndarray:
-    """ln p/(1 − p) of ln p, any shape: the scale on which confidences look normal (Carlini et al. 2022, Section IV-C)."""
+    """ln p/(1 − p): the scale on which confidences look normal (Carlini et al. 2022, Section IV-C).
+
+    Args:
+        log_probability: ln p, of any shape. A probability of 1 is read as a little less.
+
+    Returns:
+        The log-odds, of the same shape.
+    """
     inside = np.minimum(log_probability, -1e-12)
     return np.asarray(inside - np.log(-np.expm1(inside)))
 
 
 def of_label(answers: np.ndarray, nodes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """[..., m]: the entry of each node's own label. answers: [..., n, c]. labels: int64 [m]."""
+    """What answers say of each node's own label.
+
+    Args:
+        answers: [..., n, c], one number for each node and class.
+        nodes: int64 [m], rows of the answers.
+        labels: int64 [m], the class of each of these nodes.
+
+    Returns:
+        [..., m].
+    """
     return np.asarray(answers[..., nodes, labels])

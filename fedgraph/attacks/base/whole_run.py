@@ -21,7 +21,6 @@ proof of privacy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -83,14 +82,20 @@ class Attack(Settings):
         return self
 
     def meant_for(self, cell: Cell) -> bool:
-        """Whether the cell is one of those that are attacked."""
+        """Whether the cell is attacked: its seed, its trust and its ε are among those that the scenario names."""
         here = self.trust is None or cell.world.trust in self.trust
         return cell.seed < self.seeds and here and (self.epsilons is None or cell.epsilon in self.epsilons)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """epsilon: the lower bound (None where nothing can be attacked). metrics: as in ``Outcome``. attack: what was guessed."""
+    """What an attack measured on one cell.
+
+    Attributes:
+        epsilon: The lower bound on ε, which holds with 95 % confidence; None where nothing can be attacked.
+        metrics: As in ``cells.cell.Outcome``.
+        attack: What was guessed, for the report.
+    """
 
     epsilon: float | None
     metrics: dict[str, float]
@@ -110,8 +115,20 @@ def of_scores(
     estimator: str = "counting",
     path: str | None = None,
 ) -> Measured:
-    """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count``. estimator: a name of
-    ``audit.curve``, chosen before any score is seen. path: the attacked path, where it is one.
+    """Guess coins by scores, count the right guesses, and bound ε.
+
+    Args:
+        scores: float [m], one for each canary, larger where version 1 is more likely.
+        coins: bool [m], true for version 1.
+        shares: Which shares of the canaries are guessed, 0 < share ≤ 1. All shares together err with probability 5 %.
+        delta: The δ at which the bound on ε is given.
+        what: Says in words what was compared.
+        centred: Whether scores are log-likelihood ratios, or like them around 0 (``one_run.count``).
+        estimator: A name of ``audit.curve``, chosen before any score is seen.
+        path: The attacked path of releases, where it is one.
+
+    Returns:
+        The bound, the metrics ``attack_accuracy`` (of the first share) and ``attack_auc``, and the counts.
     """
     counts = [one_run.count(scores, coins, share, centred) for share in dict.fromkeys(shares)]
     bound = curve.estimated_bound(counts, delta, estimator)
@@ -126,7 +143,22 @@ def measure(
     public: Graph,
     ordinary: State,
 ) -> Measured:  # fmt: skip
-    """Attack one cell. held: all clients' nodes. public: whose features may be known. ordinary: of the run that counts."""
+    """Attack one cell by canaries.
+
+    Args:
+        settings: How cells are attacked; None: they are not.
+        made: The cell's plan.
+        cell: The cell; it names the random streams.
+        context: What the task may use.
+        partition: The clients, as they are.
+        held: All clients' nodes.
+        public: Nodes whose features may be known.
+        ordinary: The final state of the run that counts, which has no canaries.
+
+    Returns:
+        What was measured; ``NOTHING`` where the cell is not meant, releases nothing, prices whole graphs, or has too few
+        places for canaries.
+    """
     if (
         settings is None
         or not settings.canaries
@@ -157,9 +189,11 @@ def measure(
 
 
 def _opened(made: Plan) -> Plan:
-    """The same releases, read by somebody who gets all of them. A price counts every value that passes the desk: each training
-    step at a curator, though who is priced gets the last model only, and values that stay with their client. This attack says
-    how close that price is to what these values show. Behind secure sums nothing more is read: there sums are priced.
+    """The plan as somebody reads it who gets every released value.
+
+    A price counts every value that passes the desk: each training step at a curator, though who is priced gets the last model
+    only, and values that stay with their client. This attack says how close that price is to what these values show. Behind
+    secure sums nothing more is read, since sums are priced there; at edge level the plan stays as it is, too.
     """
     able = made.guarantee.protection.viewer in (Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.ACTIVE_SERVER)
     if not able or made.guarantee.protection.unit is Unit.EDGE:
@@ -181,7 +215,18 @@ def _of_the_honest(made: Plan, partition: Partition, known: Graph) -> tuple[Part
 
 
 def trained(made: Plan, partition: Partition, cell: Cell, context: Context, name: str = "attack") -> State:
-    """The plan, run on ``partition`` with noise of its own. name: of its random streams."""
+    """One more run of a plan, with noise of its own.
+
+    Args:
+        made: The plan.
+        partition: Clients that may differ from those of the run that counts, in what coins decide.
+        cell: The cell; with ``name`` it names the random streams.
+        context: Where the run takes place.
+        name: Tells runs of one cell apart.
+
+    Returns:
+        The state after the last round, and what was seen in every round where the method's ``evidence`` reads that.
+    """
     stream, reads_rounds = (name, *cell.path), kinds.method(made.method).OFFERS.reads_rounds
     if reads_rounds is not None and reads_rounds(made):
         made = replace(made, watch=replace(made.watch, keeps_rounds=True))
@@ -200,15 +245,25 @@ def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: c
         read = evidence(made, attacked, asked, found.units)
         if read is not None:
             return read, True
-    ask = _asking(made)
-    after, before = ask(attacked, asked), ask(ordinary, asked)
+    alone = without_spread(made)
+    after, before = answers_of(alone, attacked, asked), answers_of(alone, ordinary, asked)
     if isinstance(found, canaries_of.Nodes):
         return _node_scores(after, before, found), False
     return _edge_scores(after, before, found.pairs), False
 
 
 def _node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes) -> np.ndarray:
-    """log P(label of version 1) minus that of version 0 (of the mean class where there is none), less the same before."""
+    """How far canaries moved the model towards version 1.
+
+    Args:
+        after: float64 [n, c], log-probabilities of the attacked model.
+        before: float64 [n, c], those of the ordinary model.
+        found: The canaries.
+
+    Returns:
+        float64 [m]: log P(label of version 1) minus log P(label of version 0), after less before. Where version 0 is zeroed,
+        the mean over all classes takes the place of its label.
+    """
     moved = (after - before)[found.nodes]
     of_one = np.take_along_axis(moved, found.labels[:, 1:], axis=1)[:, 0]
     of_zero = np.take_along_axis(moved, np.maximum(found.labels[:, :1], 0), axis=1)[:, 0]
@@ -222,20 +277,14 @@ def _edge_scores(after: np.ndarray, before: np.ndarray, pairs: np.ndarray) -> np
     return np.asarray(((moved[pairs[:, 0]] - moved[pairs[:, 1]]) * apart).sum(axis=1))
 
 
-def _asking(made: Plan) -> Callable[[State, Graph], np.ndarray]:
-    """The model asked for log-probabilities [n, c]. The attacker holds it, and asks it without spreading over neighbours."""
-    method = kinds.classifier(made.method)
-    made = without_spread(made)
-
-    def ask(state: State, graph: Graph) -> np.ndarray:
-        found = method.predict(made, state, without_labels(graph))
-        return log_probabilities(np.asarray(found, dtype=np.float64))
-
-    return ask
+def answers_of(made: Plan, state: State, graph: Graph) -> np.ndarray:
+    """What a model says of the nodes of a graph whose labels it is not shown: float64 [n, c], log-probabilities."""
+    found = kinds.classifier(made.method).predict(made, state, without_labels(graph))
+    return log_probabilities(np.asarray(found, dtype=np.float64))
 
 
 def without_spread(made: Plan) -> Plan:
-    """The plan whose predictions do not spread over neighbours."""
+    """The plan whose predictions do not spread over neighbours (``propagation_steps`` is 0, where the method has it)."""
     params = made.params
     if not isinstance(params, Settings) or "propagation_steps" not in type(params).model_fields:
         return made
@@ -243,7 +292,14 @@ def without_spread(made: Plan) -> Plan:
 
 
 def log_probabilities(scores: np.ndarray) -> np.ndarray:
-    """log of rows that are probabilities already, log-softmax of others; [n, c]."""
+    """Scores of a classifier as log-probabilities.
+
+    Args:
+        scores: float [n, c]. Rows that are all ≥ 0 and sum to 1 (within 0.001) are taken for probabilities.
+
+    Returns:
+        [n, c]: the logarithms of probabilities (at least ``TINY``), or the log-softmax of other scores.
+    """
     if (scores >= 0).all() and np.allclose(scores.sum(axis=1), 1.0, atol=1e-3):
         return np.log(np.maximum(scores, TINY))
     return np.asarray(log_softmax(scores, axis=1))

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from fedgraph.documents.settings import Infinite, Says, Spec, renamed
+from fedgraph.documents.settings import Infinite, Says, Settings, Spec, renamed
 from fedgraph.methods.base import kinds
 from fedgraph.privacy.trust import EARLIER, Trust
 from fedgraph.tasks.base import Cell, Context, require_distinct
@@ -50,9 +50,32 @@ Rows = AfterValidator(_of_other_names)
 Budgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], distinct("ε"), Infinite]
 
 
+class Grid(Settings):
+    """The settings of every task that has such a grid."""
+
+    methods: Annotated[list[Entry], Rows] = Field(
+        min_length=1, description="method: file name in fedgraph/methods, then its settings"
+    )
+    trust: Annotated[list[TrustWord], Formerly] = Field(min_length=1, description="who is trusted")
+    partition: Spec = Field(
+        default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
+    )
+    epsilons: Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
+
+
 def cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons: Sequence[float], readings: Sequence[str],
           context: Context) -> list[Cell]:  # fmt: skip
-    """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞; one that trusts nobody, once."""
+    """Every cell of the grid: seed by seed, then trust by trust, then row by row.
+
+    A row that ignores the budget runs once, at ε = ∞. A row that trusts nobody runs once, whatever the task's trust is.
+
+    Args:
+        methods: The entries of the task, one for each row.
+        trusted: Whom the task trusts, for rows that say nothing of it.
+        epsilons: The task's budgets, for rows that name none.
+        readings: Under which readings of a guarantee noise is chosen: ``published``, ``provable``.
+        context: The label, the data set, and how many seeds.
+    """
     found: list[Cell] = []
     for seed in range(context.seeds):
         for trust in dict.fromkeys((*trusted, Trust.NOBODY)):
@@ -65,7 +88,17 @@ def cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons: Sequence[
 
 def cells_in(world: World, entry: int, spec: Spec, seed: int, epsilons: Sequence[float], readings: Sequence[str],
              context: Context) -> list[Cell]:  # fmt: skip
-    """The cells of one row in one world: its budgets, and the readings under which its noise is chosen."""
+    """The cells of one row in one world with one seed: each budget under each reading.
+
+    Args:
+        world: Who trains together, and who is trusted.
+        entry: The place of the row among the task's entries.
+        spec: The entry.
+        seed: The number of the repetition, from 0.
+        epsilons: The task's budgets, for a row that names none.
+        readings: Under which readings noise is chosen. At ε = ∞ there is one cell, with the reading ``none``.
+        context: The label and the data set.
+    """
     budgets = [np.inf] if unprotected(spec) else [float(e) for e in spec.get("epsilons", epsilons)]
     named = (context.label, context.dataset, spec["method"], row_label(spec), world)
     read = [(e, reading) for e in budgets for reading in (readings if np.isfinite(e) else ["none"])]
@@ -73,7 +106,16 @@ def cells_in(world: World, entry: int, spec: Spec, seed: int, epsilons: Sequence
 
 
 def trusted_in(spec: Spec, trusted: Sequence[Trust]) -> list[Trust]:
-    """Whom a row trusts: as it says, else as its task does (a method in which every node protects itself: nobody)."""
+    """Whom a row trusts, in the order in which it runs.
+
+    Args:
+        spec: The entry. Where it has a ``trust`` of its own, that counts.
+        trusted: Whom the task trusts.
+
+    Returns:
+        The row's own levels; ``nobody`` for a method in which every node protects itself; else those of the task, without
+        ``nobody`` unless nothing else is left.
+    """
     if "trust" in spec:
         return [Trust(t) for t in spec["trust"]]
     if kinds.method(spec["method"]).OFFERS.trusts_nobody:
@@ -87,7 +129,7 @@ def trusted_of(name: str, methods: Sequence[Spec], trusted: Sequence[Trust]) -> 
 
 
 def unprotected(spec: Spec) -> bool:
-    """Whether the row ignores the budget (``Offers.ignores_budget``)."""
+    """Whether the row adds no noise at any ε, under its settings (``Offers.ignores_budget``)."""
     return not kinds.method(spec["method"]).OFFERS.is_private(spec)
 
 
@@ -97,6 +139,13 @@ def never_private(spec: Spec) -> bool:
 
 
 def row_label(spec: Spec) -> str:
-    """The label of a method's row: ``label`` if given, else its model or the like."""
+    """The name of a row in tables.
+
+    Args:
+        spec: The entry.
+
+    Returns:
+        Its ``label``; else its ``model`` or ``variant``; else ``chosen`` where its settings are chosen, and ``default``.
+    """
     name = spec.get("label") or spec.get("model") or spec.get("variant")
     return str(name or ("chosen" if "select" in spec else "default"))

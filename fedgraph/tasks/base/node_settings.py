@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fedgraph.attacks.base import whole_run
 from fedgraph.cells.cell import Cell
-from fedgraph.documents.settings import PerDataset, Settings, Spec
+from fedgraph.documents.settings import PerDataset, Spec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation.participation import Participation
 from fedgraph.methods.base import Budget, Calibration
@@ -28,17 +28,12 @@ class Row(grid.Row):
     select: Select | None = Field(None, description="settings that are chosen privately, within the row's ε")
 
 
-class Params(Settings):
+class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
     methods: Annotated[list[Annotated[Spec, AfterValidator(checker(Row))]], grid.Rows] = Field(
         min_length=1, description="method: file name in fedgraph/methods, then its settings"
     )
-    trust: Annotated[list[grid.TrustWord], grid.Formerly] = Field(min_length=1, description="who is trusted")
-    partition: Spec = Field(
-        default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
-    )
-    epsilons: grid.Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
     delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDataset] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
@@ -75,14 +70,28 @@ class Params(Settings):
     attack: whole_run.Attack | None = Field(None, description="train again with canaries, and measure a lower bound on ε")
 
     def budget(self, cell: Cell, num_train: int) -> Budget:
-        """What the cell may spend, where so many nodes train."""
+        """What a cell may spend.
+
+        Args:
+            cell: Its ε, its reading, and the data set that δ may depend on.
+            num_train: How many nodes train; δ is one over it where the scenario says so.
+        """
         given = self.delta.get(cell.dataset, "1/n_train") if isinstance(self.delta, dict) else self.delta
         delta = 1.0 / num_train if isinstance(given, str) else given
         reading: Calibration = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
         return Budget(cell.epsilon, delta, reading)
 
     def setting(self, graph: Graph, seed: int, rng: np.random.Generator) -> protocols.Setting:
-        """Who trains and who is asked, with columns of numbers as they are. ``DataError`` where no test node has a label."""
+        """Who trains and who is asked, with columns of numbers as they are.
+
+        Args:
+            graph: The data, or those of their largest component.
+            seed: The number of the repetition; of several published splits it takes one.
+            rng: Draws the split.
+
+        Raises:
+            DataError: No test node has a label, or the split cannot be made.
+        """
         whole = protocols.largest_component(graph) if self.component == "largest" else graph
         sizes = protocols.Sizes(self.train_per_class, self.validation_per_class, seed)
         found = protocols.make(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
@@ -91,11 +100,21 @@ class Params(Settings):
         return found
 
     def everybody(self, graph: Graph, public: Graph | None) -> protocols.Setting:
-        """All of ``graph`` train; ``public`` takes the place of what the task made public. ``ScenarioError`` without one."""
+        """The setting in which all labelled people train, for a model that is used: nobody is tested.
+
+        Args:
+            graph: All people.
+            public: Other people, whose rows and edges are public. They take the place of what the task makes public.
+
+        Raises:
+            DataError: Nobody has a label.
+            ScenarioError: The row takes some people as public and there is no ``public``, or it takes nobody and there is one.
+        """
         held = replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids))  # a part keeps its people
         if self.component == "largest":
             held = protocols.largest_component(held)
-        labelled, nobody = int((held.labels >= 0).sum()), np.full(held.num_nodes, -1, dtype=np.int64)
+        labelled = int((held.labels >= 0).sum())
+        nobody = np.full(held.num_nodes, -1, dtype=np.int64)
         if not labelled:
             raise DataError(f"{graph.name}: nobody has a label; allowed: people with a label, to train on")
         given = protocols.without_labels(public) if public is not None else None

@@ -55,7 +55,11 @@ class Select(Settings):
 
 
 def distinct(what: str) -> AfterValidator:
-    """Of a list in a scenario: refused where two are equal."""
+    """A check for a list in a scenario: ``ValueError`` where two of its values are equal.
+
+    Args:
+        what: What one value is called in the message, with its article: ``the value``.
+    """
 
     def checked(values: list[Any]) -> list[Any]:
         require_distinct(what, values)
@@ -65,7 +69,15 @@ def distinct(what: str) -> AfterValidator:
 
 
 def checker(row: type[RowKeys]) -> Callable[[Spec], Spec]:
-    """A function that returns an entry of ``methods`` as it is; ``ValueError`` where one of its row's keys is wrong."""
+    """A check for an entry of ``methods``: of the keys that are the task's, and not of those that are its method's.
+
+    Args:
+        row: The model of the task's keys.
+
+    Returns:
+        A function that gives an entry back as it is. It raises ``ValueError`` for a key by its former name, for a wrong value,
+        and for a key without a value. The label is left to the reader, which checks every label.
+    """
 
     def checked(entry: Spec) -> Spec:
         for name in row.model_fields:
@@ -86,7 +98,12 @@ def checker(row: type[RowKeys]) -> Callable[[Spec], Spec]:
 
 
 def of_method(entry: Spec, row: type[RowKeys]) -> Spec:
-    """The keys of an entry that are its method's, without the method's name."""
+    """The settings of an entry's method.
+
+    Args:
+        entry: An entry of ``methods``.
+        row: The model of the keys that are the task's; these are left out, and so is ``method``.
+    """
     return {k: v for k, v in entry.items() if k != "method" and k not in row.model_fields}
 
 
@@ -98,8 +115,12 @@ Nested: TypeAlias = tuple[tuple[str | int, ...], str, Spec]  # (place in the set
 class Models(Generic[P]):
     """How a task's rows become models that are used, and what a budget is charged for a cell.
 
-    params: its settings. everybody: of a graph in which all train, and of public people. spends: plan and guarantee of a cell,
-    promises looked up. give_setting: what it trains on. train: it.
+    Attributes:
+        params: The model of the task's settings.
+        everybody: From the settings, a graph and a graph of public people (or None) to the setting in which all train.
+        spends: From a cell to its plan and its guarantee, with every promise looked up in the data.
+        give_setting: Lets a cell train on a setting in the place of a split of its own.
+        train: Trains a cell, and prices it. Nothing is tested.
     """
 
     params: type[P]
@@ -113,13 +134,16 @@ class Models(Generic[P]):
 class TaskOffers(Generic[P]):
     """What a task says of itself: ``TASK: TaskOffers[Params] = TaskOffers(…)`` at the end of its module.
 
-    needs_data: it runs on each data set; without, it runs once and reads none.
-    row_keys: the keys of an entry of ``methods`` that are the task's and not the method's; None: it has no such entries.
-    one_method: ``method: {…}`` is understood as a list of one.
-    refuses: why the method of that name cannot serve here (kind, protocol, setting), one sentence for the scenario's line.
-    alone: whether one worker can do the whole cell, so that cells may run side by side; None: never.
-    models: how its rows are fitted and charged; None: they cannot be.
-    clients: who holds what in a cell, for rows that are deployed (``export``); None: they cannot be.
+    Attributes:
+        needs_data: Whether it runs on each data set; else it runs once and reads none.
+        row_keys: The model of those keys of an entry of ``methods`` that are the task's and not the method's. None: the task
+            has no such entries.
+        one_method: Whether ``method: {…}`` is understood as a list of one.
+        refuses: From the settings and the name of a method to why it cannot serve here (kind, protocol, trust): one sentence
+            for the scenario's line, or None.
+        alone: Whether one worker can do a whole cell, so that cells may run side by side. None: never.
+        models: How its rows are fitted and charged. None: they cannot be.
+        clients: Who holds what in a cell, for rows that are deployed (``export``). None: they cannot be.
     """
 
     needs_data: bool = True
@@ -149,9 +173,24 @@ def no_plugins(params: object) -> list[Nested]:
 
 
 def entries_of(methods: Sequence[Spec], row: type[RowKeys]) -> list[Nested]:
-    """The entries of ``methods`` as nested plugins: without the keys that are the task's, but for the label."""
+    """The entries of ``methods`` as nested plugins, for the reader of scenarios.
+
+    Args:
+        methods: The entries.
+        row: The model of the keys that are the task's. They are left out, except for the label, which the reader checks.
+    """
     given = [{k: v for k, v in m.items() if k not in row.model_fields or k == "label"} for m in methods]
     return [(("methods", index), "methods", m) for index, m in enumerate(given)]
+
+
+def attacks_of(named: Sequence[Spec]) -> list[Nested]:
+    """Attacks by name as nested plugins, for the reader of scenarios.
+
+    Args:
+        named: The entries of ``attack.named``; their labels are left out.
+    """
+    given = [{k: v for k, v in attack.items() if k != "label"} for attack in named]
+    return [(("attack", "named", index), "attacks", attack) for index, attack in enumerate(given)]
 
 
 def releases_nothing(params: object, cell: Cell, context: Context) -> None:
@@ -159,5 +198,12 @@ def releases_nothing(params: object, cell: Cell, context: Context) -> None:
 
 
 def task(kind: str) -> Task:
-    """The task called ``kind``; ``ScenarioError`` where there is none."""
+    """A task by its name.
+
+    Args:
+        kind: The name of its file or folder in ``fedgraph/tasks``.
+
+    Raises:
+        ScenarioError: There is no such task.
+    """
     return cast(Task, plugins.load("tasks", kind))

@@ -36,7 +36,13 @@ from fedgraph.worlds.world import trusting
 def guarantee_looked_up(made: Plan, partition: Partition) -> Guarantee:
     """The plan's guarantee with every promise beside what the data are.
 
-    Degrees are those of each client's graph as it is given, before any cut.
+    Args:
+        made: The plan.
+        partition: The clients. Degrees are those of each client's graph as it is given, before any cut.
+
+    Returns:
+        The guarantee as it is where nothing is promised. Else it holds the promised degree, the largest degree that was found,
+        how many nodes lie above the promise, and how many there are. ``privacy.settle`` prices a broken promise at ε = ∞.
     """
     promised = made.guarantee.protection.promised_degree
     if promised is None:
@@ -49,7 +55,14 @@ def guarantee_looked_up(made: Plan, partition: Partition) -> Guarantee:
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """A plan that was carried out. outcome: its final state and every release. settled: what they cost under ``guarantee``."""
+    """A plan that was carried out, and its price.
+
+    Attributes:
+        plan: What was declared beforehand.
+        outcome: The final state, and every release.
+        guarantee: The plan's guarantee, with every promise looked up in the data.
+        settled: What the releases cost under that guarantee.
+    """
 
     plan: Plan
     outcome: rounds.Outcome
@@ -67,7 +80,17 @@ class Settled:
         artefacts: Mapping[str, np.ndarray] | None = None,
         timed: bool = True,
     ) -> Outcome:
-        """What the cell leaves. notes: in the place of the plan's and the rounds'. measured: ε that an attack proves."""
+        """What the cell leaves.
+
+        Args:
+            cell: The cell; its key names the account.
+            metrics: The numbers of the cell, by name.
+            facts: The record of its task.
+            notes: Sentences for the report, in the place of those of the plan and of the rounds.
+            measured: The lower bound on ε that an attack proves.
+            artefacts: Small arrays for plots, by name.
+            timed: Whether how long the cell took may be known.
+        """
         return Outcome(
             metrics=metrics,
             facts=facts,
@@ -85,7 +108,13 @@ class Settled:
 
 
 def settled_price(made: Plan, partition: Partition, outcome: rounds.Outcome) -> Settled:
-    """The price of what was released, every promise looked up in ``partition``."""
+    """The price of what was released.
+
+    Args:
+        made: The plan.
+        partition: The clients, in whose graphs every promise is looked up.
+        outcome: What the rounds left, with every release.
+    """
     guarantee = guarantee_looked_up(made, partition)
     return Settled(made, outcome, guarantee, settle(guarantee, outcome.releases))
 
@@ -93,7 +122,16 @@ def settled_price(made: Plan, partition: Partition, outcome: rounds.Outcome) -> 
 def price_without_release(
     cell: Cell, protection: Protection, delta: float, metrics: dict[str, float], facts: Facts, *, from_sizes: bool
 ) -> Outcome:
-    """Of a row that releases nothing: it reads public sizes alone (``from_sizes``; ε = 0), or raw data (ε = ∞)."""
+    """What a cell leaves that releases nothing.
+
+    Args:
+        cell: The cell; its key names the account.
+        protection: The unit, the relation and the viewer of the rows beside it.
+        delta: Their δ.
+        metrics: The numbers of the cell, by name.
+        facts: The record of its task.
+        from_sizes: Whether it reads public sizes alone, so that ε = 0. Else it reads raw data, and ε = ∞.
+    """
     return Outcome(
         metrics=metrics,
         facts=facts,
@@ -108,14 +146,39 @@ def price_without_release(
 
 @dataclass(frozen=True, eq=False)
 class Trained(Settled):
-    """world: in which the method trained: with columns on one scale. choice: how its settings were found, if chosen."""
+    """A method that was trained in one world, and its price.
+
+    Attributes:
+        world: Where the method trained, with columns on one scale.
+        choice: How its settings were found, where they were chosen privately.
+    """
 
     world: DealtWorld
     choice: Choice | None = None
 
+    @property
+    def question(self) -> Graph:
+        """The graph that the method's ``predict`` receives, with what its viewer may use (``worlds.protocols.question``)."""
+        return protocols.question(self.world.setting, self.plan, lambda: self.settled.epsilon)
+
+
+def partition_key(partition: Spec) -> Hashable:
+    """Names the rule by which nodes are dealt: equal settings of a partition have equal keys."""
+    return tuple(sorted((key, repr(value)) for key, value in partition.items()))
+
 
 def disjoint_clients(held: Graph, partition: Spec, cell: Cell, context: Context) -> Partition:
-    """The clients of the cell's seed. ``ScenarioError`` where two of them would hold the same node."""
+    """The clients of the cell's seed.
+
+    Args:
+        held: The graph that is dealt.
+        partition: The settings of the partition, its name among them.
+        cell: Its seed names the random stream; its task is named in the error.
+        context: The root of the random streams.
+
+    Raises:
+        ScenarioError: Two clients would hold the same node.
+    """
     offers, settings = base.chosen_partition(partition)
     found = offers.split(held, settings, seeds.generator(context.root, "partition", context.dataset, cell.seed))
     if not found.disjoint:
@@ -124,7 +187,17 @@ def disjoint_clients(held: Graph, partition: Spec, cell: Cell, context: Context)
 
 
 def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: Cell, protocol: str) -> None:
-    """``ScenarioError`` where test nodes are private and the method has no answer for such a node."""
+    """Refuse a method that has no answer for a private test node, where test nodes are private.
+
+    Args:
+        setting: What is asked, and what is public.
+        method: The method.
+        cell: Named in the error.
+        protocol: Named in the error.
+
+    Raises:
+        ScenarioError: The method predicts on a public test graph only, and there is none.
+    """
     if not (setting.test_graph_public or setting.public_attributes is not None or method.OFFERS.private_test_nodes):
         raise ScenarioError(
             f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
@@ -135,7 +208,15 @@ def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: 
 def planned_training_run(
     method: kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, setting: protocols.Setting
 ) -> Plan:
-    """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
+    """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``).
+
+    Args:
+        method: The method.
+        settings: Its ``Params``.
+        facts: All that a plan may be made from.
+        budget: What the cell may spend, in all.
+        setting: What it says of columns becomes notes of the plan.
+    """
     made = column_ranks.plan_with_counts(functools.partial(method.plan, settings, facts), facts, budget)
     return replace(made, notes=(*made.notes, *setting.said))
 
@@ -143,10 +224,16 @@ def planned_training_run(
 def train_alone(
     names: Sequence[str], cell: Cell, context: Context, train_one: Callable[[int], Trained]
 ) -> tuple[list[Trained], Trained, list[float]]:
-    """Every client for itself, one after another. train_one: number of a client → its training, as the only client.
+    """Train every client for itself, one after another.
+
+    Args:
+        names: The clients, in the order of their numbers; at least one.
+        cell: The cell to which all releases belong.
+        context: Hears how many clients are done.
+        train_one: From the number of a client to its training, as the only client.
 
     Returns:
-        each training; all of them as one; ε of each client's dearest unit. What one person has is at one client, so the
+        (each training; all of them as one; ε of each client's dearest unit). What one person has is at one client, so the
         dearest client is the price of all. Owners of edges (entity level) may have some at every client, and pay for all.
     """
     each: list[Trained] = []
@@ -176,11 +263,23 @@ def train(
     masks: Masks | None = None,
     keep: frozenset[int] = frozenset(),
 ) -> Trained:
-    """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
+    """Train one method in one world: all rounds, and their price.
 
-    attendance: which clients answer in which round; None where all do. masks: how sums are hidden.
-    keep: after which rounds, counted from 1, the state is kept (``federation.rounds``). One client without noise begins as a
-    curator does, so both end with the same model.
+    One client without noise begins as a curator does, so both end with the same model.
+
+    Args:
+        world: Who holds what, and what is public.
+        key: Names the partition at the workers; equal keys mean equal partitions.
+        made: The plan. Where ranks of columns are estimated, the counts for them are released before its first round.
+        cell: The cell; it names the random streams.
+        context: Where the rounds run, and what hears of them.
+        who: Names one of several trainings of a cell.
+        attendance: Which clients answer in which round. None: all do.
+        masks: How the sums of a masked plan are hidden.
+        keep: After which rounds, counted from 1, the state is kept (``federation.rounds``).
+
+    Returns:
+        The training. Its world has columns on one scale.
     """
     shared = context.runtime.share(("partition", context.label, key), world.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)

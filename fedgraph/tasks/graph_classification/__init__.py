@@ -46,7 +46,7 @@ from fedgraph.worlds.world import JOINED
 
 
 def plugins_of(params: Params) -> list[Nested]:
-    """Nested plugin settings, for validation with their place in the file."""
+    """The partition and the methods, for validation with their place in the file."""
     return [(("partition",), "partition", params.partition), *entries_of(params.methods, ROW)]
 
 
@@ -56,7 +56,13 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
+    """All that is run, seed by seed: the leak-exposing rows, the rows on raw data, then every model, budget and encoder.
+
+    Before the rows of each model stand those of ``constant embedding`` at its first budget, unless that is ∞.
+
+    Raises:
+        ScenarioError: The data are one graph, or a class has too few graphs.
+    """
     collection = _collection(params, context)
     collections.require_classes(collection, params.folds)
     smallest = min(g.num_nodes for g in collection.graphs)
@@ -91,7 +97,14 @@ def _cell(context: Context, method: str, row: graph_settings.CodedRow, smallest:
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
-    """The method's plan from public facts: the sizes of the graphs that each client holds. None where no model runs."""
+    """The method's plan from public facts: the sizes of the graphs that each client holds.
+
+    Returns:
+        None for the rows that read sizes or raw data, where no model runs.
+
+    Raises:
+        ScenarioError: A degree is promised, and ``gin`` reads it from the features of neighbours, too.
+    """
     return None if cell.variant == "baseline" else _planned(params, cell, context)[0]
 
 
@@ -125,7 +138,10 @@ def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan[Any, Em
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """One row for one fold."""
+    """One row for one fold: train and encode at the clients, compare and classify at the server.
+
+    Rows of the kind ``baseline`` and of ``constant embedding`` train nothing, and release nothing.
+    """
     collection = _collection(params, context)
     if cell.variant == "baseline":
         split, dealt = _dealt(params, cell.seed, context)
@@ -133,14 +149,14 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         wanted = (params.alpha, _options(params, context), context, split, params.only_nearest, params.weights)
         distances, asked = raw.distances_of(cell.method, collection, *wanted)
         judged = _judged(params, cell, context, distances, chosen_by_folds)
-        return _unreleased(params, cell, context, judged, replace(_facts(params, context, dealt, split), solver=asked))
+        return _unreleased(params, cell, judged, replace(_facts(params, context, dealt, split), solver=asked))
     made, dealt, split = _planned(params, cell, context)
     if cell.method == raw.CONSTANT:
         distances, asked = _constant_distances(params, cell, context, made, split)
         row = _row(params, cell, context)
         facts = _facts(params, context, dealt, split)
         facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked)
-        return _unreleased(params, cell, context, _judged(params, cell, context, distances, split), facts)
+        return _unreleased(params, cell, _judged(params, cell, context, distances, split), facts)
     return _released(params, cell, context, made, dealt, split)
 
 
@@ -212,9 +228,7 @@ def _judged(params: Params, cell: Cell, context: Context, distances: np.ndarray,
     return dict(context.runtime.on_server(judge_embeddings, distances, labels_of, split, rng, params))
 
 
-def _unreleased(
-    params: Params, cell: Cell, context: Context, metrics: dict[str, float], facts: GraphClassificationFacts
-) -> Outcome:
+def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationFacts) -> Outcome:
     """A row without a protected release: public sizes, or raw data that nobody may see (then ε = ∞)."""
     public = cell.method in (raw.SIZE, raw.CONSTANT)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))

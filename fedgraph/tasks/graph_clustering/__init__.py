@@ -48,7 +48,7 @@ from fedgraph.worlds.world import JOINED
 
 
 def plugins_of(params: Params) -> list[Nested]:
-    """Nested plugin settings, for validation with their place in the file."""
+    """The methods and the partition, for validation with their place in the file."""
     return [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition)]
 
 
@@ -58,7 +58,11 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Per seed: the rows that see no embedding, then every entry, budget and encoder."""
+    """All that is run, seed by seed: the rows that see no embedding, then every entry, budget, encoder and comparison.
+
+    Raises:
+        ScenarioError: The data are a collection, and the scenario asks for public nodes or for training.
+    """
     found: list[Cell] = []
     rows = rows_of(params)
     collection_of(params, context)  # refuses what cannot be
@@ -73,11 +77,11 @@ def cells(params: Params, context: Context) -> list[Cell]:
 
 def _cell(params: Params, context: Context, method: str, row: Row, seed: int) -> Cell:
     """The variant names entry, encoder, rule and comparison; epsilon is the largest over graphs."""
-    if isinstance(row.epsilon, str):
-        smallest = min(s.graph.num_nodes for s in partition_of(params, seed, context).subgraphs)
-        return Cell(context.label, context.dataset, method, row.variant, JOINED, 1.0 / smallest, _reading(row), seed, row.index)
-    reading = "none" if np.isinf(row.epsilon) else _reading(row)
-    return Cell(context.label, context.dataset, method, row.variant, JOINED, float(row.epsilon), reading, seed, row.index)
+    epsilon = row.epsilon
+    if isinstance(epsilon, str):
+        epsilon = 1.0 / min(s.graph.num_nodes for s in partition_of(params, seed, context).subgraphs)
+    reading = "none" if np.isinf(epsilon) else _reading(row)
+    return Cell(context.label, context.dataset, method, row.variant, JOINED, float(epsilon), reading, seed, row.index)
 
 
 def _reading(row: Row) -> str:
@@ -90,10 +94,17 @@ def _row(params: Params, cell: Cell) -> Row:
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
-    """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
+    """The method's plan from public facts: the sizes of the small graphs, and who holds which node.
+
+    Where clients are classified, the plan assumes that the labels of graphs are public.
+
+    Returns:
+        None for the rows that read sizes or degrees, which release nothing.
+    """
     if cell.method in (SIZE, DEGREES):
         return None
-    graph, row, together = graph_of(params, context), _row(params, cell), isinstance(context.data, GraphCollection)
+    graph, row = graph_of(params, context), _row(params, cell)
+    together = isinstance(context.data, GraphCollection)
     partition = partition_of(params, cell.seed, context)
     facts = PublicFacts(
         Sizes(
@@ -136,7 +147,7 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] |
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """Train and encode at the clients, compare, cluster and classify at the server."""
+    """One row with one seed: train and encode at the clients, compare, cluster and classify at the server."""
     partition = partition_of(params, cell.seed, context)
     truth = truth_of(params, cell.seed, context)
     k = params.clusters or graph_of(params, context).num_classes
@@ -156,7 +167,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     row, received = _row(params, cell), _known(trained.state.memory.embeddings, made)
     if row.how in OF_VECTORS:
-        found = compare.vectors(received, row.how, how_many, cell, context)
+        found = compare.vectors(received, how_many, cell, context)
     else:
         weights = params.weights if np.isinf(cell.epsilon) else "uniform"
         graphs = [s.graph for s in partition.subgraphs]
@@ -167,16 +178,15 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
     measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)
     done = training.settled_price(made, partition, trained)
     embedding = done.settled.paths["embedding"]
-    rng = seeds.generator(context.root, *cell.path, "map")
-    places = None if cell.seed else cluster.mds(found.distances) if params.map == "mds" else cluster.tsne(found.distances, rng)
     by_spectrum = cluster.spectral(found.distances, k, seeds.generator(context.root, *cell.path, "spectral"))
-    upper = found.distances[np.triu_indices(len(received), 1)] if row.how not in OF_VECTORS else np.zeros(0)
+    metrics = _scores(params, cell, context, truth, found)
+    metrics |= {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
+    if row.how not in OF_VECTORS and len(received) > 1:
+        upper = found.distances[np.triu_indices(len(received), 1)]
+        metrics |= {"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())}
     return done.as_outcome(
         cell,
-        _scores(params, cell, context, truth, found)
-        | {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
-        | ({"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())} if upper.size else {})
-        | measured.metrics,
+        metrics | measured.metrics,
         replace(
             _facts(partition, found),
             rounds=made.schedule.rounds,
@@ -191,7 +201,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
             attack=measured.attack,
         ),
         measured=measured.epsilon,
-        artefacts={} if places is None or row.how != "gw" else _artefacts(found, truth, places),
+        artefacts=_artefacts(params, cell, context, found, truth) if cell.seed == 0 and row.how == "gw" else {},
     )
 
 
@@ -229,7 +239,8 @@ def _unreleased(params: Params, cell: Cell, context: Context, partition: Partiti
     whole = isinstance(context.data, GraphCollection)
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
     protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
-    metrics, delta = _scores(params, cell, context, truth, found), 1.0 / graph_of(params, context).num_nodes
+    metrics = _scores(params, cell, context, truth, found)
+    delta = 1.0 / graph_of(params, context).num_nodes
     return training.price_without_release(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
 
 
@@ -249,14 +260,18 @@ def _facts(partition: Partition, found: Found) -> GraphClusteringFacts:
     )
 
 
-def _artefacts(found: Found, truth: np.ndarray, places: np.ndarray) -> dict[str, np.ndarray]:
-    return {"distances": found.distances.astype(np.float32), "truth": truth, "clusters": found.labels, "map": places} | (
-        found.pictured
-    )
+def _artefacts(params: Params, cell: Cell, context: Context, found: Found, truth: np.ndarray) -> dict[str, np.ndarray]:
+    """What the report draws: discrepancies, classes, clusters, a map of the graphs, and two matched graphs."""
+    if params.map == "mds":
+        places = cluster.mds(found.distances)
+    else:
+        places = cluster.tsne(found.distances, seeds.generator(context.root, *cell.path, "map"))
+    distances = found.distances.astype(np.float32)
+    return {"distances": distances, "truth": truth, "clusters": found.labels, "map": places} | found.pictured
 
 
 def clients(params: Params, cell: Cell, context: Context) -> Partition:
-    """The small graphs."""
+    """Who holds what: one small graph each."""
     return partition_of(params, cell.seed, context)
 
 

@@ -34,7 +34,14 @@ COSTS, GAMMAS = (1.0, 10.0, 100.0), (0.125, 0.5, 2.0)  # of the support vector m
 
 @dataclass(frozen=True)
 class Clustering:
-    """How clusters are made. k: how many. verify: pairs that are solved with POT, too."""
+    """How clusters are made.
+
+    Attributes:
+        k: How many clusters.
+        num_init: Starts of k-means with barycentres; the lowest inertia counts.
+        max_iterations: Of each start.
+        verify: How many pairs are solved with POT, too.
+    """
 
     k: int
     num_init: int
@@ -44,8 +51,13 @@ class Clustering:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """distances: float64 [graphs, graphs]. labels: int64 [graphs], the clusters. facts: of the solver. pictured:
-    ``_matched_largest``.
+    """What the server found.
+
+    Attributes:
+        distances: float64 [graphs, graphs]; [0, 0] where clusters were made without distances.
+        labels: int64 [graphs], the cluster of each.
+        facts: How Gromov-Wasserstein problems were solved.
+        pictured: Arrays for a picture (``_matched_largest``), where one is drawn.
     """
 
     distances: np.ndarray
@@ -54,8 +66,18 @@ class Found:
     pictured: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def vectors(received: Sequence[np.ndarray], how: Compare, how_many: Clustering, cell: Cell, context: Context) -> Found:
-    """Squared Euclidean distances of the graphs' vectors (``mean``: of their rows' means), and k-means."""
+def vectors(received: Sequence[np.ndarray], how_many: Clustering, cell: Cell, context: Context) -> Found:
+    """Compare clients by one vector of each, and cluster the vectors by k-means.
+
+    Args:
+        received: For each client, float64 [n, h], its rows. The vector is their mean; a vector that was released is one row.
+        how_many: Only the number of clusters is read.
+        cell: Names the random stream of the starts.
+        context: The root of the random streams.
+
+    Returns:
+        Squared Euclidean distances, and clusters.
+    """
     points = np.stack([rows.mean(axis=0) for rows in received])
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = cluster.kmeans_vectors(points, how_many.k, rng)
@@ -65,7 +87,18 @@ def vectors(received: Sequence[np.ndarray], how: Compare, how_many: Clustering, 
 def discrepancies(
     made: Sequence[MetricSpace], options: gromov.GromovOptions, how_many: Clustering, cell: Cell, context: Context
 ) -> Found:
-    """All pairs, k-means with barycentres, and how much the local minima vary."""
+    """Compare clients by Gromov-Wasserstein discrepancies, and cluster them by k-means with barycentres.
+
+    Args:
+        made: The metric space of each client.
+        options: How each pair is solved.
+        how_many: How clusters are made.
+        cell: Names the random streams. With seed 0 a picture of the two largest clients is made.
+        context: Where all is computed.
+
+    Returns:
+        Discrepancies and clusters. The facts say how much the local minima vary, and how ours and POT's agree.
+    """
     distances, solved = all_pairs(made, options, context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.on_server(_kmeans, tuple(made), options, how_many, rng, distances)
@@ -83,8 +116,9 @@ def discrepancies(
 def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
     """What Gromov-Wasserstein matched between the two largest clients, whose sizes are public, for a picture.
 
-    matched: int64 [2], their numbers. coupling: float32 [n, m]. places_one, places_two: float32 [n, 2] and [m, 2], maps of
-    their own distances.
+    Returns:
+        ``matched``: int64 [2], their numbers; ``coupling``: float32 [n, m]; ``places_one``: float32 [n, 2] and ``places_two``:
+        float32 [m, 2], maps of their own distances. Nothing where there is one client.
     """
     sizes = np.array([space.num_points for space in made])
     pair = np.sort(np.argsort(-sizes, kind="stable")[:2])
@@ -118,9 +152,16 @@ def _kmeans(
 def minima_variation(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator
 ) -> LocalMinima | None:
-    """Of a sample of pairs, the share where the careful search is lower than one descent, and by how much on average.
+    """How much lower the careful search ends than one descent, on a sample of ``SAMPLED`` pairs at most.
 
-    None where there is no pair. Its ``drop`` is the mean of (one − best)/one over all sampled pairs.
+    Args:
+        spaces: The metric space of each client.
+        options: How the task solves pairs; its solver, restarts and kicks are replaced.
+        rng: Draws the pairs.
+
+    Returns:
+        The share of pairs where the careful search is lower, and the mean of (one − best)/one over all sampled pairs. None
+        where there is no pair.
     """
     which = gromov.pairs(len(spaces))
     if not len(which):
@@ -135,9 +176,17 @@ def minima_variation(
 
 
 def accuracy(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
-    """Mean accuracy over five folds, where the labels of the other four are known: ``accuracy`` of a support vector machine on
-    exp(−γD), its settings chosen on the known graphs, and ``knn5`` of the votes of the five nearest. Graphs of a class
-    with fewer members than folds are left out.
+    """Classify clients over five folds, where the labels of the other four folds are known.
+
+    Args:
+        distances: float64 [graphs, graphs]; a negative entry counts as 0.
+        truth: int64 [graphs], the true classes, all known. Graphs of a class with fewer members than folds are left out.
+        rng: Draws the folds.
+
+    Returns:
+        ``accuracy`` of a support vector machine on exp(−γD), whose settings are chosen on the known graphs, and ``knn5`` of
+        the votes of the five nearest, both as means over the folds. Nothing where fewer than ten graphs or two classes are
+        left.
     """
     kept = np.flatnonzero(np.bincount(truth, minlength=truth.max() + 1)[truth] >= FOLDS)
     if kept.size < 2 * FOLDS or np.unique(truth[kept]).size < 2:

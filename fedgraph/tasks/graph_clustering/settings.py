@@ -104,7 +104,17 @@ class Params(Solving):
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table at one budget. index: of its entry in ``methods``. named: that entry's label, or empty."""
+    """One line of the table at one budget.
+
+    Attributes:
+        variant: The name of the row's cells: label, comparison, encoder and rule, as far as they are not the usual ones.
+        index: The place of its entry in ``methods``.
+        encoder: What a finite ε is read by.
+        rule: How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number.
+        how: How releases are compared.
+        epsilon: A number > 0, or ``1/n``.
+        named: The label of the entry, or empty.
+    """
 
     variant: str
     index: int
@@ -116,12 +126,15 @@ class Row:
 
 
 def compared(entry: Spec) -> list[Compare]:
-    """How an entry's release is compared."""
+    """How an entry's release is compared: as it says, else by ``gw``, and a pooled vector by ``histogram``."""
     return list(entry.get("compare", ["gw" if entry.get("release", "rows") == "rows" else "histogram"]))
 
 
 def rows(params: Params) -> list[Row]:
-    """All rows, in order: entries, their budgets, encoders, comparisons."""
+    """All rows of the table, in order: entries, their budgets, encoders, comparisons.
+
+    In clear, and where one vector of a graph is released, there is no choice of encoders: the first one stands in the row.
+    """
     found = []
     for index, entry in enumerate(params.methods):
         pooled = entry.get("release", "rows") != "rows"

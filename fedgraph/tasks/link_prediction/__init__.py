@@ -11,7 +11,7 @@ joining worth it? Alone a client is its own curator; edges that leave it are dro
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -19,7 +19,6 @@ from pydantic import Field, model_validator
 from fedgraph import seeds
 from fedgraph.attacks.base import named, whole_run
 from fedgraph.cells.facts import LinkPredictionFacts
-from fedgraph.documents.settings import Settings, Spec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods.base import Budget, Plan, kinds
@@ -27,8 +26,9 @@ from fedgraph.partition import base
 from fedgraph.privacy.settle import Guarantee
 from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, entries_of, grid, training
 from fedgraph.tasks.base.grid import Row as ROW
-from fedgraph.tasks.base.offers import Nested, of_method
+from fedgraph.tasks.base.offers import Nested, attacks_of, of_method
 from fedgraph.tasks.link_prediction import owners
+from fedgraph.tasks.participation.records import prices_of
 from fedgraph.types import Graph, one_client
 from fedgraph.worlds import protocols
 from fedgraph.worlds.dealt import DealtWorld, Federation, deal, federation_of
@@ -37,17 +37,9 @@ from fedgraph.worlds.world import ALONE, Kind
 GIVEN = "links"
 
 
-class Params(Settings):
+class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[list[grid.Entry], grid.Rows] = Field(
-        min_length=1, description="method: file name in fedgraph/methods, then its settings"
-    )
-    trust: list[grid.TrustWord] = Field(min_length=1, description="who is trusted")
-    partition: Spec = Field(
-        default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
-    )
-    epsilons: grid.Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
     delta: float = Field(1e-6, gt=0, lt=1, description="δ of every guarantee; below one over the edges")
     cut_edges: Literal["dropped", "protected"] = Field(
         "dropped", description="edges between clients: dropped; or, where one edge is private, used and protected at both ends"
@@ -68,16 +60,9 @@ class Params(Settings):
 
 
 def plugins_of(params: Params) -> list[Nested]:
-    """Nested plugin settings, for validation with their place in the file."""
-    attacks = params.attack.named if params.attack else []
-    return [
-        *entries_of(params.methods, ROW),
-        (("partition",), "partition", params.partition),
-        *(
-            (("attack", "named", index), "attacks", {k: v for k, v in attack.items() if k != "label"})
-            for index, attack in enumerate(attacks)
-        ),
-    ]
+    """Methods, the partition and attacks, for validation with their place in the file."""
+    attacks = attacks_of(params.attack.named if params.attack else [])
+    return [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition), *attacks]
 
 
 def refuses(params: Params, name: str) -> str | None:
@@ -86,7 +71,11 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Every cell, seed by seed (``base.grid``). ``DataError`` where a row protects owners of edges, and no edge has one."""
+    """Every cell, seed by seed (``base.grid``); with ``owners`` then every row of clients alone.
+
+    Raises:
+        DataError: A row protects owners of edges, and no edge has one.
+    """
     if any(spec.get("unit") == "entity" for spec in params.methods) and not _graph(context).edge_owners:
         raise DataError(
             f"{context.dataset}: no edge names an owner; unit: entity needs owners of edges (owner: a column of edges.csv), "
@@ -106,7 +95,7 @@ def alone(params: Params, cell: Cell) -> bool:
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan:
-    """The method's plan from public facts: counts, client sizes, features. Of clients alone, the largest one's."""
+    """The method's plan from public facts: counts, client sizes, features; of clients alone, the plan of the largest one."""
     client = 0
     if cell.world == ALONE:
         client = int(np.argmax([s.nodes.size for s in _federation(params, cell, context).partition.subgraphs]))
@@ -114,19 +103,41 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
 
 
 def everybody(params: Params, graph: Graph, public: Graph | None) -> protocols.Setting:
-    """All edges of ``graph`` are learnt from, none is hidden. ``ScenarioError`` for public people."""
+    """The setting in which all edges are learnt from, for a model that is used: none is hidden.
+
+    Args:
+        graph: All people and their edges.
+        public: Must be None.
+
+    Raises:
+        ScenarioError: There are public people; all features are public already.
+    """
     if public is not None:
         raise ScenarioError("a row of links takes nobody as public beside all features: leave --public away")
     return _setting(replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids)))
 
 
 def give_setting(params: Params, cell: Cell, context: Context, setting: protocols.Setting) -> None:
-    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
+    """Let a cell train on a setting in the place of a split of its own.
+
+    Args:
+        params: The task's settings.
+        cell: The cell.
+        context: It must not have made the cell's split yet.
+        setting: What is held and public. No edge is hidden, and none is asked for.
+    """
     context.cached(_split_key(params, cell.seed, context), lambda: (setting, np.zeros((0, 2), dtype=np.int64)))
 
 
 def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
-    """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what nobody prices."""
+    """What a budget is charged before a cell runs.
+
+    Returns:
+        (the cell's plan; its guarantee, with every promise looked up in the data).
+
+    Raises:
+        ScenarioError: The scenario attacks the cell or trains clients alone, which no budget counts.
+    """
     if params.attack is not None or params.owners:
         raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
     world = _world(params, cell, context)
@@ -135,26 +146,38 @@ def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Gua
 
 
 def train(params: Params, cell: Cell, context: Context, client: int = 0, who: tuple[str, ...] = ()) -> training.Trained:
-    """All rounds of the cell, and their price; nothing is asked. client, who: which one, where every client is alone."""
+    """Train the cell: all rounds, and their price. Nothing is asked.
+
+    Args:
+        params: The task's settings.
+        cell: The cell.
+        context: Where the rounds run.
+        client: Which client trains, where every client is alone.
+        who: Its name, for its random streams.
+    """
     world = _world(params, cell, context, client)
     return training.train(world, _key(params, cell, client), _plan(params, cell, world), cell, context, who)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """Train on the edges that are held, score the hidden ones beside pairs that are none."""
+    """Train on the edges that are held, and score the hidden ones beside pairs that are none.
+
+    The metrics are those of ``learning.links.measure``, and what attacks found. Clients alone have no metric of all.
+    """
     if cell.world == ALONE:
         return _run_alone(params, cell, context)
     done, hidden = train(params, cell, context), _split(params, cell.seed, context)[1]
     made, world, method = done.plan, done.world, kinds.linker(cell.method)
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
     rng = seeds.generator(context.root, "negatives", context.dataset, cell.seed)
-    against = links.random_pairs(world.setting.held.num_nodes, params.negatives, rng, _graph(context).adjacency)
+    held = world.setting.held
+    against = links.random_pairs(held.num_nodes, params.negatives, rng, _graph(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
-    told = _attacked(params, made, cell, context, world, done.settled.epsilon)
+    told = named.measure(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
     facts = replace(_facts(params, done, len(hidden)), named=told.facts)
     if params.owners:
         federation, toward = _federation(params, cell, context), made.guarantee.protection.viewer.words
-        questions, prices = _questions(params, cell, context), owners.prices_of(done, federation)
+        questions, prices = _questions(params, cell, context), prices_of(done, federation)
 
         def of_owner(client: int, pairs: np.ndarray) -> np.ndarray:
             return method.scores(made, done.outcome.state, pairs)
@@ -197,21 +220,12 @@ def _facts(params: Params, done: training.Trained, tested: int) -> LinkPredictio
     )
 
 
-def _attacked(params: Params, made: Plan, cell: Cell, context: Context, world: DealtWorld, epsilon: float) -> named.Found:
-    """What attacks that were asked for by name found; nothing where none was."""
-    attack = params.attack
-    if attack is None or not attack.meant_for(cell) or not made.schedule.releases:
-        return named.Found((), {})
-    asked = named.Asked(attack.named, attack.shadows, attack.units, attack.answers)
-    held = world.setting.held
-    return named.measure(asked, made, cell, context, world.partition, held, held, epsilon)
-
-
 def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:
     spec = cell.among(params.methods)
     method = kinds.linker(spec["method"])
     known = world.clear_facts if grid.never_private(spec) else world.facts
-    settings, budget = method.Params(**of_method(spec, ROW)), Budget(cell.epsilon, params.delta)
+    settings = method.Params(**of_method(spec, ROW))
+    budget = Budget(cell.epsilon, params.delta)
     return training.planned_training_run(method, settings, known, budget, world.setting)
 
 
@@ -223,7 +237,8 @@ def _graph(context: Context) -> Graph:
 
 def _questions(params: Params, cell: Cell, context: Context) -> list[owners.Question]:
     """What each owner is asked, the same in every world."""
-    federation, hidden = _federation(params, cell, context), _split(params, cell.seed, context)[1]
+    federation = _federation(params, cell, context)
+    hidden = _split(params, cell.seed, context)[1]
 
     def make() -> list[owners.Question]:
         return owners.questions_of(_graph(context), federation, hidden, params.negatives, (cell.seed,), context)
@@ -237,7 +252,7 @@ def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setti
     def make() -> tuple[protocols.Setting, np.ndarray]:
         graph = _graph(context)
         if params.owners:
-            graph = owners.owned_graph(graph, params.partition, _partition_key(params), context)[0]
+            graph = owners.owned_graph(graph, params.partition, context)[0]
         edges = links.edges_of(graph.adjacency)
         count = round(params.test_share * len(edges))
         if not 0 < count < len(edges):
@@ -254,7 +269,8 @@ def _split(params: Params, seed: int, context: Context) -> tuple[protocols.Setti
 
 
 def _split_key(params: Params, seed: int, context: Context) -> Hashable:
-    return ("links", context.dataset, params.test_share, seed, _partition_key(params) if params.owners else None)
+    dealt = training.partition_key(params.partition) if params.owners else None
+    return ("links", context.dataset, params.test_share, seed, dealt)
 
 
 def _setting(held: Graph) -> protocols.Setting:
@@ -265,13 +281,10 @@ def _setting(held: Graph) -> protocols.Setting:
     return setting.on_one_scale(rows_private=False)
 
 
-def _partition_key(params: Params) -> Hashable:
-    return tuple(sorted((key, repr(value)) for key, value in params.partition.items()))
-
-
 def _dealt_key(params: Params, cell: Cell) -> tuple[Hashable, ...]:
     """Two cells with the same key share out the same edges."""
-    return (cell.dataset, params.test_share, _partition_key(params), params.owners, params.cut_edges, cell.seed)
+    dealt = training.partition_key(params.partition)
+    return (cell.dataset, params.test_share, dealt, params.owners, params.cut_edges, cell.seed)
 
 
 def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
@@ -285,7 +298,7 @@ def _federation(params: Params, cell: Cell, context: Context) -> Federation:
 
     def make() -> Federation:
         if params.owners:
-            source = owners.owned_graph(_graph(context), params.partition, _partition_key(params), context)[1]
+            source = owners.owned_graph(_graph(context), params.partition, context)[1]
             return federation_of(setting, setting.held.owner_names, source, params.cut_edges)
         found = training.disjoint_clients(setting.held, params.partition, cell, context)
         return Federation((), setting, found if params.cut_edges == "dropped" else base.with_cut_edges(setting.held, found))

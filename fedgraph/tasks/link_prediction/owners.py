@@ -4,7 +4,7 @@ An owner is asked about its own hidden ties beside pairs of its own nodes withou
 other node to rank. Ties that lead to nodes of others are asked in the row's own numbers, and not here.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,7 @@ from fedgraph.cells.facts import ClientResult, pack_right
 from fedgraph.documents.settings import Spec
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
-from fedgraph.privacy.settle import per_client
 from fedgraph.tasks.base import Context
-from fedgraph.tasks.base.training import Trained
 from fedgraph.tasks.participation.records import ALL, graph_with_owners
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds.dealt import Federation
@@ -25,16 +23,19 @@ from fedgraph.worlds.world import Kind, World
 Scores = Callable[[int, np.ndarray], np.ndarray]  # (client, pairs [m, 2] in the numbers of the whole graph) → [m]
 
 
-def owned_graph(graph: Graph, partition: Spec, key: Hashable, context: Context) -> tuple[Graph, Partition]:
-    """(the graph whose nodes know their owner, how they were dealt): once for all seeds.
+def owned_graph(graph: Graph, partition: Spec, context: Context) -> tuple[Graph, Partition]:
+    """Deal nodes to owners that stay the same for all seeds, as ``graph_with_owners`` does.
 
-    ``ScenarioError`` for a partition that follows edges: it would see those that are hidden.
+    Args:
+        graph: The data, with all edges.
+        partition: The settings of the partition, its name among them.
+        context: The root of the random streams. It keeps the result.
+
+    Raises:
+        ScenarioError: The partition follows edges, so it would see those that are hidden; or two clients would hold one node.
+        DataError: Two clients have one name, or a client is called as tables call everybody.
     """
-
-    def make() -> tuple[Graph, Partition]:
-        return graph_with_owners(graph, partition, seeds.generator(context.root, "partition", context.dataset, "owners"))
-
-    found: tuple[Graph, Partition] = context.cached(("owned", context.dataset, key), make)
+    found = graph_with_owners(graph, partition, context)
     if found[1].from_edges:
         raise ScenarioError(
             f"owners asks for clients that stay the same, and partition {partition['partition']!r} follows edges, hidden ones, "
@@ -45,7 +46,12 @@ def owned_graph(graph: Graph, partition: Spec, key: Hashable, context: Context) 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What one owner is asked, int64 [m, 2] each: hidden ties among its nodes, and pairs of its nodes without one."""
+    """What one owner is asked; both are empty where nothing is asked.
+
+    Attributes:
+        hidden: int64 [m, 2], hidden ties among its nodes, in the numbers of the whole graph.
+        against: int64 [k, 2], pairs of its nodes without a tie.
+    """
 
     hidden: np.ndarray
     against: np.ndarray
@@ -53,7 +59,19 @@ class Question:
 
 def questions_of(graph: Graph, federation: Federation, hidden: np.ndarray, negatives: int, path: Sequence[str | int],
                  context: Context) -> list[Question]:  # fmt: skip
-    """One for each owner, empty where it has no hidden tie, or no pair without a tie. path: names the random stream."""
+    """What each owner is asked.
+
+    Args:
+        graph: The data, with all edges: no pair without a tie is one that was hidden.
+        federation: Each owner a client.
+        hidden: int64 [m, 2], all hidden ties.
+        negatives: How many pairs without a tie each owner is asked.
+        path: Names the random streams that draw them.
+        context: The root of the random streams.
+
+    Returns:
+        One question for each owner; an empty one where it has no hidden tie, or no pair without a tie.
+    """
     found, owner = [], np.zeros(graph.num_nodes, dtype=np.int64)
     for share in federation.partition.subgraphs:
         owner[share.nodes] = share.client
@@ -67,18 +85,22 @@ def questions_of(graph: Graph, federation: Federation, hidden: np.ndarray, negat
     return found
 
 
-def prices_of(done: Trained, federation: Federation) -> list[float]:
-    """ε of each owner's dearest unit in a training of all of them."""
-    if done.world.world.kind is Kind.WHOLE:
-        return [done.settled.epsilon] * len(federation.names)
-    each = per_client(done.guarantee, done.outcome.releases)
-    return [each.get(client, 0.0) for client in range(len(federation.names))]
-
-
 def results_of(
     world: World, federation: Federation, questions: Sequence[Question], scores: Scores, prices: Sequence[float], toward: str
 ) -> tuple[ClientResult, ...]:
-    """One of everybody, whose numbers are means over all hidden ties that were asked, and one for each owner."""
+    """What each owner reaches.
+
+    Args:
+        world: Who trained together.
+        federation: Each owner a client.
+        questions: One for each owner.
+        scores: From the number of an owner and pairs to float64 [m], the scores of the model that it has.
+        prices: ε of each owner's dearest unit.
+        toward: From whom these ε protect.
+
+    Returns:
+        One result of everybody, whose numbers are means over all hidden ties that were asked; then one for each owner.
+    """
     participation = {Kind.ALONE: "alone", Kind.TOGETHER: "federated", Kind.WHOLE: "curator"}[world.kind]
     found = []
     for client, question in enumerate(questions):

@@ -26,7 +26,7 @@ from fedgraph.privacy.settle import Guarantee
 from fedgraph.tasks.base import Cell, Context, Models, Outcome, TaskOffers, entries_of, grid, measures, training
 from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.node_settings import Row as ROW
-from fedgraph.tasks.base.offers import Nested, Select, of_method
+from fedgraph.tasks.base.offers import Nested, Select, attacks_of, of_method
 from fedgraph.tasks.node_classification import attendance, pictures, selecting
 from fedgraph.types import Graph, Partition, one_client
 from fedgraph.worlds import missing, protocols
@@ -35,17 +35,13 @@ from fedgraph.worlds.world import Kind
 
 
 def plugins_of(params: Params) -> list[Nested]:
-    """Nested plugin settings, for validation with their place in the file."""
-    attacks = params.attack.named if params.attack else []
+    """Methods, the partition, every choice of settings, and attacks, for validation with their place in the file."""
     found: list[Nested] = [*entries_of(params.methods, ROW), (("partition",), "partition", params.partition)]
     for index, method in enumerate(params.methods):
         every = Select.model_validate(method["select"]).choices if "select" in method else []
         plain = {key: value for key, value in method.items() if key not in ROW.model_fields}
         found += [(("methods", index, "select", "over"), "methods", plain | choice) for choice in every]
-    return found + [
-        (("attack", "named", index), "attacks", {k: v for k, v in attack.items() if k != "label"})
-        for index, attack in enumerate(attacks)
-    ]
+    return found + attacks_of(params.attack.named if params.attack else [])
 
 
 def refuses(params: Params, name: str) -> str | None:
@@ -64,7 +60,14 @@ def alone(params: Params, cell: Cell) -> bool:
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan:
-    """The method's plan from public facts: counts, client sizes, the public test graph or attributes; or that of a choice."""
+    """The method's plan from public facts: counts, client sizes, the public test graph or attributes.
+
+    Where a row chooses its settings, it is the plan of that choice: one release of the best trial.
+
+    Raises:
+        ScenarioError: The method cannot serve in this setting, or the federation's rounds cannot be.
+        PrivacyError: The budget does not pay for the choice.
+    """
     selects = selecting_of(params, cell, context)
     return _plan_one(params, cell, context) if selects is None else selects.priced.plan
 
@@ -85,7 +88,7 @@ def _plan_one(params: Params, cell: Cell, context: Context) -> Plan:
 
 
 def selecting_of(params: Params, cell: Cell, context: Context) -> selecting.Selecting | None:
-    """How the cell chooses its settings; None where it does not."""
+    """How the cell chooses its settings privately; None where it does not."""
     given = cell.among(params.methods).get("select")
     if given is None:
         return None
@@ -99,9 +102,13 @@ def selecting_of(params: Params, cell: Cell, context: Context) -> selecting.Sele
 
 
 def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
-    """The cell's plan, and its guarantee with every promise looked up in the data: what a budget is charged before it runs.
+    """What a budget is charged before a cell runs.
 
-    Raises ``ScenarioError`` where the cell would read private data beside its plan.
+    Returns:
+        (the cell's plan; its guarantee, with every promise looked up in the data).
+
+    Raises:
+        ScenarioError: The cell would read private data beside its plan: it is attacked, or a map is drawn.
     """
     if params.attack is not None or params.map:
         raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
@@ -110,7 +117,10 @@ def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Gua
 
 
 def train(params: Params, cell: Cell, context: Context) -> training.Trained:
-    """All rounds of the cell, and their price; nothing is tested. Of a row that chooses its settings, the best trial."""
+    """Train the cell: all rounds, and their price. Nothing is tested.
+
+    Of a row that chooses its settings it is the best trial, at the price of the whole choice.
+    """
     selects = selecting_of(params, cell, context)
     return _train_one(params, cell, context) if selects is None else selects.train()
 
@@ -118,18 +128,22 @@ def train(params: Params, cell: Cell, context: Context) -> training.Trained:
 def _train_one(params: Params, cell: Cell, context: Context) -> training.Trained:
     made, world = plan(params, cell, context), _dealt_world(params, cell, context)
     who = attendance.drawn_attendance(params.federation, made, cell, context)
-    masks, keep = attendance.masks_of(params.federation, made), pictures.curve_rounds(params.curve, made)
+    masks = attendance.masks_of(params.federation, made)
+    keep = pictures.curve_rounds(params.curve, made)
     key = _partition_key(params, cell)
     return training.train(world, key, made, cell, context, attendance=who, masks=masks, keep=keep)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """Train, count, test."""
+    """Train one cell, price it, and test it; attack it where that is asked for.
+
+    The metrics are those of ``base.measures.measures``, what attacks found, what travelled, and with a map ``silhouette``.
+    """
     done, method = train(params, cell, context), _method(params, cell)[0]
     made, setting, partition = done.plan, done.world.setting, done.world.partition
     who = attendance.drawn_attendance(params.federation, made, cell, context)
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
-    asked = protocols.question(setting, made, lambda: settled.epsilon)
+    asked = done.question
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
     metrics = measures.measures(answers, setting.truth)
 
@@ -143,7 +157,7 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
         artefacts, apart = pictures.node_map(scores, setting.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     measured = whole_run.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, trained.state)
-    told = _named(params, made, cell, context, (partition, setting), settled.epsilon)
+    told = named.measure(params.attack, made, cell, context, partition, setting.held, setting.asked, settled.epsilon)
     one = context.data.names.one if isinstance(context.data, Graph) else "node"
     went = attendance.facts_of(params.federation, who, trained, partition.num_clients, cell, context)
     return done.as_outcome(
@@ -203,23 +217,15 @@ def _dealt_world(params: Params, cell: Cell, context: Context) -> DealtWorld:
 
 
 def clients(params: Params, cell: Cell, context: Context) -> Partition:
-    """Who holds which node. ``ScenarioError`` where the model reads columns as ranks, which a deployment does not know."""
+    """Who holds which node, for a project that is deployed.
+
+    Raises:
+        ScenarioError: The model reads columns of numbers as ranks, which a deployment does not know.
+    """
     world = _dealt_world(params, cell, context)
     if world.facts.columns is not None or world.setting.ranks is not None:
         raise ScenarioError(f"{context.dataset}: columns of numbers became ranks, which no project carries; give them bounds")
     return world.partition
-
-
-def _named(
-    params: Params, made: Plan, cell: Cell, context: Context, on: tuple[Partition, protocols.Setting], epsilon: float
-) -> named.Found:
-    """What attacks that were asked for by name found; nothing where none was."""
-    attack = params.attack
-    if attack is None or not attack.named or not attack.meant_for(cell) or not made.schedule.releases:
-        return named.Found((), {})
-    asked = named.Asked(attack.named, attack.shadows, attack.units, attack.answers)
-    partition, setting = on
-    return named.measure(asked, made, cell, context, partition, setting.held, setting.asked, epsilon)
 
 
 def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
@@ -229,7 +235,14 @@ def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
 
 
 def give_setting(params: Params, cell: Cell, context: Context, setting: protocols.Setting) -> None:
-    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
+    """Let a cell train on a setting in the place of a split of its own.
+
+    Args:
+        params: The task's settings.
+        cell: The cell.
+        context: It must not have made the cell's split yet.
+        setting: What is held, asked and public, with columns of numbers as they are.
+    """
     context.cached(("unscaled", *_setting_key(params, cell, context)), lambda: setting)
 
 
@@ -240,7 +253,8 @@ def _setting_key(params: Params, cell: Cell, context: Context) -> tuple[Hashable
 
 
 def _setting(params: Params, cell: Cell, context: Context) -> protocols.Setting:
-    nobody, made = kinds.method(cell.method).OFFERS.trusts_nobody, _unscaled(params, cell, context)
+    nobody = kinds.method(cell.method).OFFERS.trusts_nobody
+    made = _unscaled(params, cell, context)
     return context.cached(_setting_key(params, cell, context), lambda: made.on_one_scale(rows_private=nobody))
 
 
@@ -259,15 +273,10 @@ def _unscaled(params: Params, cell: Cell, context: Context) -> protocols.Setting
 
 def _partition_key(params: Params, cell: Cell) -> Hashable:
     """Who holds which node: clients that are trusted differently hold the same."""
-    dealt = None if cell.world.kind is Kind.WHOLE else partition_key(params)
+    dealt = None if cell.world.kind is Kind.WHOLE else training.partition_key(params.partition)
     shared = params.cut_edges if _shares_cut_edges(params, cell) else None
     nobody = kinds.method(cell.method).OFFERS.trusts_nobody
     return (cell.dataset, split_key(params), cell.world.kind, dealt, cell.seed, shared, nobody)
-
-
-def partition_key(params: Params) -> Hashable:
-    """Two tasks with the same key deal nodes to clients by the same rule."""
-    return tuple(sorted((key, repr(value)) for key, value in params.partition.items()))
 
 
 def split_key(params: Params) -> Hashable:

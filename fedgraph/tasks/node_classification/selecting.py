@@ -48,14 +48,28 @@ PATH = "choice"
 
 @dataclass(frozen=True, eq=False)
 class Judges:
-    """Who judges: graph, the people with their labels; node-level: asked alone; else rows of the training graph."""
+    """Who judges.
+
+    Attributes:
+        graph: The training graph as it was before judges left it, with their labels.
+        rows: int64 [judges], their rows in it.
+        alone: Whether each is asked alone, from its own row without an edge. Else (where labels and features are public) they
+            stay in the training graph, without their labels.
+    """
 
     graph: Graph
     rows: np.ndarray
     alone: bool
 
     def right(self, fitted: Trained) -> np.ndarray:
-        """float64 [judges, 1]: 1 for each that is answered rightly, else 0."""
+        """Which judges a training answers rightly.
+
+        Args:
+            fitted: One training.
+
+        Returns:
+            float64 [judges, 1], 1 for each that is answered rightly, else 0.
+        """
         plan, state, setting = fitted.plan, fitted.outcome.state, fitted.world.setting
         predict = kinds.classifier(plan.method).predict
         if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
@@ -69,7 +83,16 @@ class Judges:
 
 
 def judges_and_trainers(setting: Setting, protocol: str, rng: np.random.Generator) -> tuple[Setting, Judges]:
-    """(what trains, who judges). rng: a public coin, so that who judges is public, as who trains is."""
+    """Divide the labelled people into those who train and those who judge.
+
+    Args:
+        setting: What is held, asked and public.
+        protocol: Under ``transductive`` judges lose their labels and stay; else they leave the training graph.
+        rng: A public coin, so that who judges is public, as who trains is.
+
+    Returns:
+        (the setting without the judges; the judges: a fifth of the labelled people, at most ``MOST_JUDGES``, at least one).
+    """
     held = setting.held
     labelled = np.flatnonzero(held.labels >= 0)
     rows = np.sort(rng.permutation(labelled)[: min(MOST_JUDGES, max(1, round(_JUDGES * labelled.size)))])
@@ -95,7 +118,12 @@ def judges_and_trainers(setting: Setting, protocol: str, rng: np.random.Generato
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """What a choice will release. epsilon: of one training and its score. plan: of the choice."""
+    """What a choice will release.
+
+    Attributes:
+        epsilon: The ε of one training, and of one score.
+        plan: The plan of the whole choice: one release, whose event prices all trials and their scores.
+    """
 
     epsilon: float
     plan: Plan
@@ -103,9 +131,18 @@ class Priced:
 
 @dataclass(frozen=True, eq=False)
 class Selecting:
-    """One choice of a cell. params: δ is a number. setting, judges: what trains, who judges. plan_one, train_one: one training.
+    """One choice of settings of a cell.
 
-    give: lets a training have its setting.
+    Attributes:
+        select: What is chosen among, and the law of the number of trials.
+        params: The task's settings; their δ is a number.
+        cell: The cell.
+        context: The cell's context. Trainings have contexts of their own.
+        setting: What trains.
+        judges: Who judges.
+        plan_one: The plan of one training with given settings.
+        train_one: One training with given settings.
+        give: Lets a training have its setting.
     """
 
     select: Select
@@ -120,7 +157,11 @@ class Selecting:
 
     @cached_property
     def rows(self) -> tuple[Params, ...]:
-        """The task's settings with each combination. ``ScenarioError`` for a setting that the method does not have."""
+        """The task's settings with each combination.
+
+        Raises:
+            ScenarioError: The method does not have such a setting, or not with that value.
+        """
         return tuple(map(self._with, self.select.choices))
 
     def _with(self, choice: Spec) -> Params:
@@ -136,14 +177,22 @@ class Selecting:
         return self.params.model_copy(update={"methods": methods})
 
     def trial_context(self, engine: SerialRuntime) -> Context:
-        """Of trainings whose rounds nobody counts: how many there were is a secret."""
+        """The context of one training. Nobody counts its rounds: how many trainings there were is a secret.
+
+        Args:
+            engine: Where its rounds run.
+        """
         mine = Context(self.context.label, self.context.dataset, self.context.data, self.context.root, 1, engine)
         self.give(self.params, self.cell, mine, self.setting)
         return mine
 
     @property
     def priced(self) -> Priced:
-        """The trainings of the largest ε whose best costs at most the cell's. ``PrivacyError`` where there is none."""
+        """The choice among trainings of the largest ε whose best costs at most the cell's ε (found by halving an interval).
+
+        Raises:
+            PrivacyError: There is none, or the price of a trial is not that of its releases.
+        """
         return self.context.cached(("choice", self.cell.path), self._affordable)
 
     def _affordable(self) -> Priced:
@@ -168,7 +217,8 @@ class Selecting:
         score: tuple[Event, ...] = ()
         if protection.unit is not Unit.EDGE:
             multiplier = calibrate.gaussian_multiplier(1, epsilon, first.guarantee.delta)
-            mechanism, score = GaussianNoise(multiplier * sensitivity_l2(bound, protection.relation)), (Gaussian(multiplier),)
+            mechanism = GaussianNoise(multiplier * sensitivity_l2(bound, protection.relation))
+            score = (Gaussian(multiplier),)
         trainings = (event for p in plans for event in client_events(p.guarantee, p.schedule.releases).values())
         stop = selection.stop_for(self.select.shape, self.select.among)
         event = Selected((*dict.fromkeys(trainings), *score), self.select.shape, stop)
@@ -178,7 +228,11 @@ class Selecting:
         return Priced(epsilon, made)
 
     def train(self) -> Trained:
-        """K trials, each with noise of its own; the one of the highest noisy score, at the price of all."""
+        """Train K times, each time with noise of its own and with settings drawn evenly from all combinations.
+
+        Returns:
+            The training of the highest noisy score, at the price of the whole choice. K stays secret.
+        """
         priced, cell, root = self.priced, self.cell, self.context.root
         picks = seeds.secret_generator(root, "candidates", *cell.path)
         door = Desk(cell.key, 0, 0, priced.plan.schedule.releases, seeds.secret_generator(root, "choice", *cell.path))
@@ -191,7 +245,8 @@ class Selecting:
             return (which, fitted), self.judges.right(fitted)
 
         (which, best), score = door.choose(PATH, trial)
-        lines, guarantee = fewest_lines(door.entries), replace(priced.plan.guarantee, promises=best.guarantee.promises)
+        lines = fewest_lines(door.entries)
+        guarantee = replace(priced.plan.guarantee, promises=best.guarantee.promises)
         outcome = replace(best.outcome, releases=lines)
         choices, judges = self.select.choices, self.judges.rows.size
         share = score.value.item() / judges
@@ -202,7 +257,11 @@ class Selecting:
 
 
 def _protection(plans: list[Plan]) -> Protection:
-    """Of all trainings together: what any of them assumes, but for the search, which is counted."""
+    """The protection of all trainings together: what any of them assumes, except that nothing was tuned, and that K is secret.
+
+    Raises:
+        PrivacyError: The trainings differ in unit, relation, viewer, promises or δ.
+    """
     every = [plan.guarantee.protection for plan in plans]
     assumed = dict.fromkeys(a for protection in every for a in protection.assumptions if a is not Assumption.UNTUNED)
     found = {replace(one, assumptions=(*assumed, Assumption.TRIALS_SECRET)) for one in every}
@@ -212,7 +271,14 @@ def _protection(plans: list[Plan]) -> Protection:
 
 
 def _require_priced(plans: list[Plan]) -> Mechanism:
-    """How a score that costs nothing leaves. ``PrivacyError`` where the price of a trial is not that of its releases."""
+    """Refuse plans among which no choice is priced.
+
+    Returns:
+        How a score leaves that costs nothing, because it reads only what is released or public.
+
+    Raises:
+        PrivacyError: A person is at several clients, a score reads private edges, or no score tells the settings apart.
+    """
     for made in plans:
         guarantee, reads = made.guarantee, kinds.method(made.method).OFFERS.reads
         if guarantee.holdings is not None or guarantee.per_end:
@@ -228,7 +294,12 @@ def _require_priced(plans: list[Plan]) -> Mechanism:
 
 
 def selection_sentence(choice: Choice, epsilon: float) -> str:
-    """For the report. epsilon: of all of it."""
+    """A sentence for the report.
+
+    Args:
+        choice: What was chosen.
+        epsilon: The ε of the whole choice.
+    """
     return (
         f"Settings chosen privately: {choice.words}, the best of a secret number of trainings ({choice.among:g} on average, "
         f"{choice.combinations} combinations) by a noisy score, {100 * choice.score:.1f} % right of {choice.judges:,} people "

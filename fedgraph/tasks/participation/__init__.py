@@ -37,8 +37,8 @@ from fedgraph.tasks.base import Cell, Context, Outcome, TaskOffers, grid, node_s
 from fedgraph.tasks.base.grid import Row as ROW
 from fedgraph.tasks.base.offers import of_method
 from fedgraph.tasks.participation import records as clients
-from fedgraph.types import Graph, Partition
-from fedgraph.worlds import missing, protocols
+from fedgraph.types import Graph
+from fedgraph.worlds import missing
 from fedgraph.worlds.dealt import DealtWorld, Federation, deal, federation_of
 from fedgraph.worlds.world import ALONE, Kind, LeftOut, World, trusting
 
@@ -107,7 +107,7 @@ def _trusted(params: Params, name: str) -> list[Trust]:
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Every cell, seed by seed and world by world."""
+    """Every cell: seed by seed, row by row, world by world."""
     federation = _federation(params, 0, context)
     found: list[Cell] = []
     for seed in range(context.seeds):
@@ -148,41 +148,49 @@ def alone(params: Params, cell: Cell) -> bool:
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan:
-    """The plan of the cell's world; of ``alone``, the largest client's."""
+    """The plan of the cell's world; where every client is alone, the plan of the largest one.
+
+    Raises:
+        ScenarioError: The method cannot serve in this setting, or a client asks for an ε that no noise of its own gives.
+    """
     federation = _federation(params, cell.seed, context)
     client = int(np.argmax([s.nodes.size for s in federation.partition.subgraphs]))
     return _planned(params, cell, federation, _dealt(params, cell, federation, context, client))
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """Train in the cell's world, count, and test each client's nodes."""
+    """Train in the cell's world, price it, and test each client's nodes.
+
+    The metrics are those of everybody. They are empty where a client was left out and where every client is alone, because
+    such rows are not ranked with others.
+    """
     federation = _federation(params, cell.seed, context)
     if cell.world == ALONE:
         return _run_alone(params, cell, context, federation)
     world = _dealt(params, cell, federation, context)
     made = _planned(params, cell, federation, world)
     done = training.train(world, _holding(params, cell, context), made, cell, context)
-    world = done.world  # with columns on one scale
-    scales = [world.setting.ranks] * len(federation.names)
+    scales = [done.world.setting.ranks] * len(federation.names)
     found = clients.Found(federation, params.alerts, params.positive, scales)
     method = kinds.classifier(cell.method)
-    asked = protocols.question(world.setting, made, lambda: done.settled.epsilon)
+    asked = done.question
 
     def answers(graph: Graph) -> np.ndarray:
         return method.predict(made, done.outcome.state, graph)
 
     scores = federation.at_home(answers, asked) if cell.world.without is None else answers(asked)
-    records = found.records(cell.world, scores, world.setting, made, done)
+    records = found.records(scores, done)
     pooled = dict(records[0].metrics) if cell.world.without is None else {}
     if "personalised" in params.participations and cell.world.joined:
         own = functools.partial(seeds.generator, context.root, "personal", *cell.path)
         if params.personalised in ("head", "both"):
-            records += found.personal(scores, lambda client: answers, found.prices(done), clients.OWN_EYES, own())
+            prices = clients.prices_of(done, federation)
+            records += found.personal(scores, lambda client: answers, prices, clients.OWN_EYES, own())
         if params.personalised in ("weights", "both"):
-            records += found.tuned(made, method, asked, done, own("weights"))
+            records += found.tuned(method, done, own("weights"))
     if "federated" not in params.participations:
         records = [r for r in records if r.participation != "federated"]
-    return clients.participation_outcome(cell, made, done, records, pooled, world, params.protocol, method)
+    return clients.participation_outcome(cell, done, records, pooled, params.protocol, method)
 
 
 def _run_alone(params: Params, cell: Cell, context: Context, federation: Federation) -> Outcome:
@@ -195,26 +203,22 @@ def _run_alone(params: Params, cell: Cell, context: Context, federation: Federat
         return training.train(world, _holding(params, cell, context, client), made, cell, context, (federation.names[client],))
 
     each, together, prices = training.train_alone(federation.names, cell, context, train_one)
-    world, made = each[-1].world, each[-1].plan
     scales = [done.world.setting.ranks for done in each]
     models: list[clients.Answers] = [functools.partial(method.predict, one.plan, one.outcome.state) for one in each]
     scores: np.ndarray | None = None
     for client, done in enumerate(each):
-        asked = protocols.question(done.world.setting, done.plan, functools.partial(getattr, done.settled, "epsilon"))
         rows = federation.asked_of(client)
         if rows.size:
-            own = models[client](asked)
+            own = models[client](done.question)
             scores = np.zeros((federation.setting.asked.num_nodes, own.shape[1])) if scores is None else scores
             scores[rows] = own
     assert scores is not None
     found = clients.Found(federation, params.alerts, params.positive, scales)
-    records = found.records_of_all("alone", scores, prices, made.guarantee.protection.viewer.words)
+    records = found.records_of_all("alone", scores, prices, together.plan.guarantee.protection.viewer.words)
     if "personalised" in params.participations and params.personalised in ("head", "both"):
         rng = seeds.generator(context.root, "personal", *cell.path)
         records += found.personal(scores, models.__getitem__, [np.inf] * len(models), clients.NOBODY, rng)
-    return clients.participation_outcome(
-        cell, made, together, records, {}, world, params.protocol, method, len(federation.names)
-    )
+    return clients.participation_outcome(cell, together, records, {}, params.protocol, method, len(federation.names))
 
 
 def _dealt(params: Params, cell: Cell, federation: Federation, context: Context, client: int = 0) -> DealtWorld:
@@ -230,7 +234,7 @@ def _holding(params: Params, cell: Cell, context: Context, client: int = 0) -> H
 
 
 def _planned(params: Params, cell: Cell, federation: Federation, world: DealtWorld) -> Plan:
-    spec = next(s for s in params.methods if s["method"] == cell.method and grid.row_label(s) == cell.variant)
+    spec = cell.among(params.methods)
     method = kinds.classifier(cell.method)
     training.require_answers(world.setting, method, cell, params.protocol)
     if params.cut_edges == "generated":
@@ -241,7 +245,8 @@ def _planned(params: Params, cell: Cell, federation: Federation, world: DealtWor
             f"{cell.method} has no weights that a client could fit to its own data; write personalised: head, or one of {able}"
         )
     facts = world.clear_facts if grid.never_private(spec) else world.facts
-    settings, budget = method.Params(**of_method(spec, ROW)), params.budget(cell, federation.setting.num_train)
+    settings = method.Params(**of_method(spec, ROW))
+    budget = params.budget(cell, federation.setting.num_train)
     made = training.planned_training_run(method, settings, facts, budget, world.setting)
     if not params.client_epsilons or not cell.world.joined or not np.isfinite(cell.epsilon):
         return made
@@ -255,7 +260,8 @@ def _planned(params: Params, cell: Cell, federation: Federation, world: DealtWor
 
 def _key(params: Params, seed: int, context: Context) -> Hashable:
     """Two cells with the same key ask the same federation."""
-    split, dealt = node_classification.split_key(params), node_classification.partition_key(params)
+    split = node_classification.split_key(params)
+    dealt = training.partition_key(params.partition)
     return ("participation", context.dataset, split, dealt, seed, params.cut_edges)
 
 
@@ -264,13 +270,8 @@ def _federation(params: Params, seed: int, context: Context) -> Federation:
     if not isinstance(graph, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; participation needs one graph with owners")
 
-    def owned() -> tuple[Graph, Partition]:
-        return clients.graph_with_owners(
-            graph, params.partition, seeds.generator(context.root, "partition", context.dataset, "owners")
-        )
-
     def make() -> Federation:
-        whole, source = context.cached(("owned", context.dataset, node_classification.partition_key(params)), owned)
+        whole, source = clients.graph_with_owners(graph, params.partition, context)
         rng = seeds.generator(context.root, "split", context.dataset, seed)
         setting = params.setting(whole, seed, rng).on_one_scale(rows_private=False)
         return federation_of(setting, whole.owner_names, source, params.cut_edges)

@@ -5,21 +5,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedgraph import plugins
+from fedgraph import plugins, seeds
 from fedgraph.cells.facts import ClientResult, ParticipationFacts, pack_right
 from fedgraph.documents.settings import Spec
 from fedgraph.errors import DataError, RuntimeFailure, ScenarioError
 from fedgraph.learning import own_models
-from fedgraph.methods.base import Plan, kinds
+from fedgraph.methods.base import kinds
 from fedgraph.methods.base.column_ranks import ColumnRanks
 from fedgraph.partition import base
 from fedgraph.privacy.settle import per_client
-from fedgraph.tasks.base import Cell, Outcome, measures
-from fedgraph.tasks.base.training import Trained
+from fedgraph.tasks.base import Cell, Context, Outcome, measures
+from fedgraph.tasks.base.training import Trained, partition_key
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtWorld, Federation
-from fedgraph.worlds.world import Kind, World
+from fedgraph.worlds.dealt import Federation
+from fedgraph.worlds.world import Kind
 
 ALL = "all"  # the name of the record that is about everybody's nodes
 WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights
@@ -30,38 +30,81 @@ Answers = Callable[[Graph], np.ndarray]  # of one model: graph → scores [n, c]
 
 
 def number_of_client(name: str, names: Sequence[str], key: str) -> int:
-    """The number of the client called ``name``; ``ScenarioError`` where there is none."""
+    """The number of a client.
+
+    Args:
+        name: Its name.
+        names: All clients, in the order of their numbers.
+        key: The key of the scenario that names it, for the error.
+
+    Raises:
+        ScenarioError: There is no such client.
+    """
     if name not in names:
         hint = plugins.suggest(name, list(names))
         raise ScenarioError(f"{key}: there is no client {name!r}{hint}; allowed: {', '.join(names)}")
     return list(names).index(name)
 
 
-def graph_with_owners(graph: Graph, partition: Spec, rng: np.random.Generator) -> tuple[Graph, Partition]:
-    """(the graph whose nodes know their owner, how they were dealt)."""
-    offers, settings = base.chosen_partition(partition)
-    found = offers.split(graph, settings, rng)
-    if not found.disjoint:
-        raise ScenarioError(f"participation needs clients that share no node; partition {partition['partition']!r} overlaps")
-    owner = np.zeros(graph.num_nodes, dtype=np.int64)
-    for share in found.subgraphs:
-        owner[share.nodes] = share.client
-    names: tuple[str, ...] = ()
-    if graph.owner is not None and graph.owner_names and offers.keeps_owners:
-        names = tuple(graph.owner_names[int(k)] for k in np.unique(graph.owner))
-    names = names or tuple(f"client {k + 1}" for k in range(found.num_clients))
-    if len(set(names)) < len(names):
-        raise DataError(f"{graph.name}: two clients have one name; allowed: names that differ")
-    if ALL in names:
-        raise DataError(f"{graph.name}: a client is called {ALL!r}, as tables call everybody; allowed: any other name")
-    return replace(graph, owner=owner, owner_names=names), found
+def graph_with_owners(graph: Graph, partition: Spec, context: Context) -> tuple[Graph, Partition]:
+    """Deal nodes to clients that stay the same for all seeds.
+
+    Args:
+        graph: The data.
+        partition: The settings of the partition, its name among them.
+        context: The root of the random streams. It keeps the result.
+
+    Returns:
+        (the graph, whose nodes know their owner; how they were dealt). Clients have the names that the data give to owners,
+        where the partition keeps these, and are called ``client 1``, ``client 2``, … otherwise.
+
+    Raises:
+        ScenarioError: Two clients would hold the same node.
+        DataError: Two clients have one name, or a client is called as tables call everybody.
+    """
+
+    def make() -> tuple[Graph, Partition]:
+        offers, settings = base.chosen_partition(partition)
+        found = offers.split(graph, settings, seeds.generator(context.root, "partition", context.dataset, "owners"))
+        if not found.disjoint:
+            overlapping = partition["partition"]
+            raise ScenarioError(f"participation needs clients that share no node; partition {overlapping!r} overlaps")
+        owner = np.zeros(graph.num_nodes, dtype=np.int64)
+        for share in found.subgraphs:
+            owner[share.nodes] = share.client
+        names: tuple[str, ...] = ()
+        if graph.owner is not None and graph.owner_names and offers.keeps_owners:
+            names = tuple(graph.owner_names[int(k)] for k in np.unique(graph.owner))
+        names = names or tuple(f"client {k + 1}" for k in range(found.num_clients))
+        if len(set(names)) < len(names):
+            raise DataError(f"{graph.name}: two clients have one name; allowed: names that differ")
+        if ALL in names:
+            raise DataError(f"{graph.name}: a client is called {ALL!r}, as tables call everybody; allowed: any other name")
+        return replace(graph, owner=owner, owner_names=names), found
+
+    return context.cached(("owned", context.dataset, partition_key(partition)), make)
+
+
+def prices_of(done: Trained, federation: Federation) -> list[float]:
+    """ε of each client's dearest unit in a training of all of them, by what was released.
+
+    Where one curator holds everything, each client's unit pays the price of the whole.
+    """
+    if done.world.world.kind is Kind.WHOLE:
+        return [done.settled.epsilon] * len(federation.names)
+    each = per_client(done.guarantee, done.outcome.releases)
+    return [each.get(client, 0.0) for client in range(len(federation.names))]
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Scores per client. alerts: share of a client's tested nodes that can be looked at; positive: the class they look for.
+    """What models of a federation say, client by client.
 
-    scales: how the model that each client has reads columns of numbers; None where they are on one scale already.
+    Attributes:
+        federation: Each owner a client, and the nodes that are asked.
+        alerts: The share of a client's tested nodes that can be looked at; None: nobody looks for a rare class.
+        positive: The number of the class that alerts look for.
+        scales: For each client, how the model that it has reads columns of numbers; None where they are on one scale already.
     """
 
     federation: Federation
@@ -70,12 +113,20 @@ class Found:
     scales: Sequence[ColumnRanks | None]
 
     def scaled(self, client: int, graph: Graph) -> Graph:
-        """``graph`` as the model of ``client`` reads it."""
+        """A graph as the model of a client reads it."""
         ranks = self.scales[client]
         return graph if ranks is None else ranks.scaled(graph)
 
     def pooled(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-        """Every measure over all tested nodes."""
+        """Every measure over all tested nodes (``measures.measures``), and what alerts find.
+
+        Args:
+            scores: float [n, c].
+            truth: int64 [n]; −1 does not count.
+
+        Raises:
+            ScenarioError: Alerts look for a class that there is not.
+        """
         found = measures.measures(scores, truth)
         if self.alerts is not None:
             if not 0 <= self.positive < scores.shape[1]:
@@ -84,28 +135,46 @@ class Found:
         return found
 
     def briefly(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-        """Of one client: the accuracy, what naming its largest class always would give, and what alerts find."""
+        """The measures of one client: ``accuracy``, ``majority_share``, and what alerts find.
+
+        Args:
+            scores: float [n, c], of the nodes that it asks.
+            truth: int64 [n]; −1 does not count, and at least one node counts.
+        """
         known = truth >= 0
         found = {"accuracy": float((scores[known].argmax(axis=1) == truth[known]).mean())}
         found["majority_share"] = float(np.bincount(truth[known]).max() / known.sum())
         return found if self.alerts is None else found | measures.alerts(scores, truth, self.alerts, self.positive)
 
-    def records(
-        self, world: World, scores: np.ndarray, asked: protocols.Setting, made: Plan, done: Trained
-    ) -> list[ClientResult]:
-        """Of one training of many clients: of each client, or of the one that was left out."""
-        left, toward = world.without, made.guarantee.protection.viewer.words
-        if left is not None:  # its data were not used: nobody can learn anything of them
-            own = (left.name, self.nodes(left.client), scores, asked.truth, 0.0, "everybody: it did not join")
+    def records(self, scores: np.ndarray, done: Trained) -> list[ClientResult]:
+        """The records of one training of many clients.
+
+        Args:
+            scores: float [n, c], of the nodes that are asked in its world.
+            done: The training. The viewer of its plan is the one toward whom prices hold.
+
+        Returns:
+            One record of everybody and one of each client. Where a client was left out, one of that client alone, at ε = 0.
+        """
+        world, toward = done.world.world, done.plan.guarantee.protection.viewer.words
+        if (left := world.without) is not None:  # its data were not used: nobody can learn anything of them
+            truth = done.world.setting.truth
+            own = (left.name, self.nodes(left.client), scores, truth, 0.0, "everybody: it did not join")
             return [self._record("left-out", *own)]
-        if world.kind is Kind.WHOLE:
-            return self.records_of_all("curator", scores, [done.settled.epsilon] * len(self.federation.names), toward)
-        return self.records_of_all("federated", scores, self.prices(done), toward)
+        participation = "curator" if world.kind is Kind.WHOLE else "federated"
+        return self.records_of_all(participation, scores, prices_of(done, self.federation), toward)
 
     def records_of_all(
         self, participation: str, scores: np.ndarray, prices: Sequence[float], toward: str
     ) -> list[ClientResult]:
-        """One record of everybody, and one per client. scores: of all asked nodes. prices: ε of each client's dearest unit."""
+        """One record of everybody, and one of each client.
+
+        Args:
+            participation: By which way they take part.
+            scores: float [n, c], of all nodes that are asked.
+            prices: ε of each client's dearest unit; the largest is that of everybody.
+            toward: From whom these ε protect.
+        """
         truth = self.federation.setting.truth
         nodes = sum(self.nodes(k) for k in range(len(self.federation.names)))
         found = [self._record(participation, ALL, nodes, scores, truth, max(prices), toward)]
@@ -123,7 +192,15 @@ class Found:
         toward: str,
         rng: np.random.Generator,
     ) -> list[ClientResult]:
-        """Each client's own head on ``scores``, fitted to its own labelled nodes. answers: client → of the model it has."""
+        """The records of clients that fit a head of their own to their labelled nodes, in clear.
+
+        Args:
+            scores: float [n, c], of all nodes that are asked, by the model that each client has.
+            answers: From the number of a client to the answers of its model.
+            prices: ε of each client's dearest unit, toward those who do not see the head.
+            toward: From whom these ε protect.
+            rng: Fits the heads.
+        """
         federation, asked = self.federation, self.federation.setting.asked
         after = np.zeros(scores.shape)
         for client, share in enumerate(federation.partition.subgraphs):
@@ -137,12 +214,19 @@ class Found:
                 after[rows] = own_models.fitted_head(mine, labels, rng).scores(then)
         return self.records_of_all("personalised", after, prices, toward)
 
-    def tuned(
-        self, made: Plan, method: kinds.Classifier, asked: Graph, done: Trained, rng: np.random.Generator
-    ) -> list[ClientResult]:
-        """Each client with the shared weights after steps on its own labelled nodes. asked: all test nodes."""
+    def tuned(self, method: kinds.Classifier, done: Trained, rng: np.random.Generator) -> list[ClientResult]:
+        """The records of clients that go on from the shared weights on their own labelled nodes, in clear.
+
+        Args:
+            method: The method; it offers ``tuned``.
+            done: The training of all clients together.
+            rng: The randomness of the clients' own steps.
+
+        Raises:
+            RuntimeFailure: The method offers no such steps; a plan refuses it before.
+        """
         after: np.ndarray | None = None
-        tuned = method.OFFERS.tuned
+        made, asked, tuned = done.plan, done.question, method.OFFERS.tuned
         if tuned is None:
             raise RuntimeFailure(f"{made.method} has no weights that a client could fit (Offers.tuned)")
         for client, share in enumerate(self.federation.partition.subgraphs):
@@ -150,20 +234,14 @@ class Found:
             if not rows.size:
                 continue
             state = tuned(made, done.outcome.state, self.scaled(client, share.graph), rng)
-            own = (
-                method.predict(made, state, asked)[rows]
-                if self.federation.same
-                else method.predict(made, state, asked.induced(rows))
-            )
+            if self.federation.same:
+                own = method.predict(made, state, asked)[rows]
+            else:
+                own = method.predict(made, state, asked.induced(rows))
             after = np.zeros((asked.num_nodes, own.shape[1])) if after is None else after
             after[rows] = own
         assert after is not None
-        return self.records_of_all(WEIGHTS, after, self.prices(done), OWN_EYES)
-
-    def prices(self, done: Trained) -> list[float]:
-        """ε of each client's dearest unit, by what was released."""
-        each = per_client(done.guarantee, done.outcome.releases)
-        return [each.get(k, 0.0) for k in range(len(self.federation.names))]
+        return self.records_of_all(WEIGHTS, after, prices_of(done, self.federation), OWN_EYES)
 
     def nodes(self, client: int) -> int:
         """How many nodes ``client`` brings."""
@@ -181,9 +259,18 @@ class Found:
 
 
 def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generator) -> tuple[own_models.Inputs, np.ndarray]:
-    """A client's own labelled nodes as its test nodes will be: random parts of about ``size`` nodes, each a graph of its own.
+    """A client's own nodes as its test nodes will be: random parts, each a graph of its own.
 
     On the whole training graph a node has more neighbours than a test node has, and the shared model is surer there.
+
+    Args:
+        graph: The client's own graph.
+        size: How many nodes it tests; a part has about as many.
+        answers: Of the model that it has.
+        rng: Draws the parts.
+
+    Returns:
+        (what a head reads of each node; int64 [n], the labels of the nodes, −1 where there is none).
     """
     order = rng.permutation(graph.num_nodes)
     parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]
@@ -193,16 +280,25 @@ def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generato
 
 def participation_outcome(
     cell: Cell,
-    made: Plan,
     done: Trained,
     records: list[ClientResult],
     metrics: dict[str, float],
-    world: DealtWorld,
     protocol: str,
     method: kinds.Classifier,
     clients: int | None = None,
 ) -> Outcome:
-    """A finished cell. metrics: of everybody, where such rows may be ranked with others. clients: where each trained alone."""
+    """What a finished cell leaves.
+
+    Args:
+        cell: The cell.
+        done: The training, or all trainings of clients alone as one.
+        records: Of everybody and of each client.
+        metrics: Of everybody, where such a row may be ranked with others; else empty.
+        protocol: What clients held and what was public.
+        method: The method; it may say what the training found.
+        clients: How many there were, where each trained alone.
+    """
+    made, world = done.plan, done.world
     broken, setting = done.settled.broken_words, world.setting
     said = method.OFFERS.says(made, done.outcome.state) if method.OFFERS.says and clients is None else ()
     return done.as_outcome(

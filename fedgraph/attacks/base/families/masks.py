@@ -37,7 +37,16 @@ RUNS = 6_000
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What the server holds of a round. hidden: masked messages by client. total: the opened sum, in steps."""
+    """What the server holds of a round.
+
+    Attributes:
+        now: The round's public facts: who is asked, and how many shares open a secret.
+        board: All public keys.
+        letters: The sealed letters of all clients.
+        answers: The shares that clients gave away so that the sum could be opened.
+        hidden: uint32 [runs] for each client that answered, its masked message.
+        total: float64 [runs], the opened sum, in steps.
+    """
 
     now: protocol.Round
     board: masked.Board
@@ -96,6 +105,7 @@ def _breaks() -> dict[str, streams.Break]:
 
 
 def _attendance() -> Attendance:
+    """``LEAST`` answers in both rounds; client 0 answers in the first one only."""
     answered = np.zeros((streams.ROUNDS, ASKED), dtype=bool)
     answered[0, :LEAST] = answered[1, 1 : LEAST + 1] = True
     return Attendance(answered, np.zeros(streams.ROUNDS), ASKED, 0, np.ones_like(answered))
@@ -125,12 +135,8 @@ def _read(job: Job, first: Round, second: Round) -> np.ndarray:
     candidates.append((public.bytes(32), public.bytes(32)))
     letters = _opened_letters(job, first)
     if letters:
-        candidates.append(
-            (
-                keys.recover_secret({p: a for p, a, _ in letters[:least]}),
-                keys.recover_secret({p: b for p, _, b in letters[:least]}),
-            )
-        )
+        mask_key = keys.recover_secret({place: share for place, share, _ in letters[:least]})
+        candidates.append((mask_key, keys.recover_secret({place: share for place, _, share in letters[:least]})))
     for mask, seed in candidates:
         opened = np.array(message)
         if mask:
@@ -140,9 +146,9 @@ def _read(job: Job, first: Round, second: Round) -> np.ndarray:
                 keys.add_stream(opened, agreed, 0, streams.SUM, BITS, -1 if other > 0 else 1)
         if np.abs(_signed(opened)).max() < 2.0 ** (BITS - 8):
             return _signed(opened)
-    return (
-        first.total if np.abs(first.total).max() < 2.0 ** (BITS - 8) else _signed(np.sum(list(first.hidden.values()), axis=0))
-    )
+    if np.abs(first.total).max() < 2.0 ** (BITS - 8):
+        return first.total
+    return _signed(np.sum(list(first.hidden.values()), axis=0))
 
 
 def _opened_letters(job: Job, first: Round) -> list[tuple[int, int, int]]:
@@ -160,4 +166,5 @@ def _opened_letters(job: Job, first: Round) -> list[tuple[int, int, int]]:
 
 
 def _signed(whole: np.ndarray) -> np.ndarray:
+    """Numbers modulo 2³² as the nearest to 0 that they stand for, float64."""
     return np.asarray(whole.astype(np.uint32).view(np.int32), dtype=np.float64)

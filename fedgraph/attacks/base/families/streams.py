@@ -61,7 +61,14 @@ _numbers = count()  # workers remember jobs by their keys
 
 @dataclass(frozen=True)
 class Situation:
-    """clients: how many. viewer: who looks. entries: runs at once. least: answers that every round has; None: all clients'."""
+    """A federation that carries many independent runs at once.
+
+    Attributes:
+        clients: How many clients there are.
+        viewer: Who looks.
+        entries: How many runs; each is an entry of every client's column.
+        least: How many answers every round has at least; None: every client answers.
+    """
 
     clients: int
     viewer: Viewer
@@ -70,7 +77,7 @@ class Situation:
 
     @property
     def facts(self) -> PublicFacts:
-        """What is public of it."""
+        """What a plan may be made from."""
         sizes = (self.entries,) * self.clients
         return PublicFacts(
             Sizes(sum(sizes), 1, 2, sizes),
@@ -83,12 +90,17 @@ class Situation:
         )
 
     def partition(self, present: bool) -> Partition:
-        """Client 0 holds ones where the units are there; all others hold zeros, which everybody knows."""
+        """The clients' columns, which have no edge.
+
+        Args:
+            present: Whether the units are there: client 0 then holds ones. All others hold zeros, which everybody knows.
+        """
 
         def held(client: int) -> Subgraph:
             column = sp.csr_array(np.full((self.entries, 1), float(present and client == 0)))
-            nothing, labels = sp.csr_array((self.entries, self.entries)), np.zeros(self.entries, np.int64)
-            graph = plain_graph("echo", nothing, column, labels, 2, Provenance("own", "echo"))
+            no_edges = sp.csr_array((self.entries, self.entries))
+            labels = np.zeros(self.entries, np.int64)
+            graph = plain_graph("echo", no_edges, column, labels, 2, Provenance("own", "echo"))
             return Subgraph(client, graph, np.arange(self.entries) + client * self.entries)
 
         return Partition(
@@ -96,7 +108,15 @@ class Situation:
         )
 
     def job(self, root: int, mechanism: Mechanism, event: Event, additive: bool = False, fingerprint: str = "plan") -> Job:
-        """A run of ``ROUNDS`` rounds of one sum. event: of a whole column, whose norm is at most √entries."""
+        """A run of ``ROUNDS`` rounds, each with one sum.
+
+        Args:
+            root: The seed of the run; a ``seeds.Secret`` where nobody knows it.
+            mechanism: The noise of one release.
+            event: The price of one release: of a whole column, whose norm is at most √entries.
+            additive: Whether a block of clients may be computed as one client that holds their union (``Sums.additive``).
+            fingerprint: Names the plan in the streams of noise.
+        """
         bound = ClippedSum(math.sqrt(self.entries), self.clients, "echo: one row, of norm √entries at most")
         release = PlannedRelease(SUM, bound, mechanism, event, range(ROUNDS))
         guarantee = guarantee_of(self.facts, Relation.NODE_ZERO_OUT, (), 1e-3, per_end=False)
@@ -122,7 +142,11 @@ METHOD = SimpleNamespace(prepare=_prepare, client=_client, OFFERS=SimpleNamespac
 
 @contextlib.contextmanager
 def while_broken(*breaks: Break) -> Iterator[None]:
-    """Echo in the place of every method, and each of ``breaks``."""
+    """Put Echo in the place of every method, and break the shipped code.
+
+    Args:
+        breaks: What is broken: (owner, name of its attribute, what stands there instead).
+    """
     with contextlib.ExitStack() as held:
         held.enter_context(mock.patch.object(kinds, "method", return_value=METHOD))
         for owner, name, instead in breaks:

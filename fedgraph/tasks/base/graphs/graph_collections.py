@@ -23,11 +23,21 @@ def prepared(
     degrees: bool = False,
     attributes: bool = True,
 ) -> GraphCollection:
-    """At most ``max_graphs`` graphs (stratified, by a named stream); one-hot degrees where nodes have no features.
+    """A collection ready to be learnt from.
 
-    degrees: they stand before the features also where there are some (not after: the end names the kind of a node).
     Columns of numbers become their logarithm over a range that is the same for all data (``column_ranks.fixed``).
-    attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``node_kinds``).
+
+    Args:
+        collection: The data.
+        max_graphs: About how many graphs are kept, each class in its share and with one graph at least. None: all.
+        max_degree: The largest one-hot degree. Nodes get one-hot degrees where they have no features.
+        root: The root of the random streams; a stream named after the collection draws the sample.
+        degrees: Whether one-hot degrees stand before the features where there are some, too. They stand before and not after,
+            because the end names the kind of a node.
+        attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``node_kinds``).
+
+    Raises:
+        ScenarioError: ``attributes`` is false, and nodes have no kinds.
     """
     if max_graphs is not None and max_graphs < len(collection.graphs):
         rng = seeds.generator(root, "subset", collection.name)
@@ -54,7 +64,15 @@ def prepared(
 
 
 def require_classes(collection: GraphCollection, num_folds: int) -> None:
-    """``ScenarioError`` where some class cannot both train and test, or there are fewer graphs than folds."""
+    """Refuse a collection that cannot be split.
+
+    Args:
+        collection: The graphs and their classes.
+        num_folds: The number of folds.
+
+    Raises:
+        ScenarioError: There is one class only, a class has one graph only, or no class has as many graphs as there are folds.
+    """
     counts = np.bincount(collection.labels, minlength=collection.num_classes)
     names = collection.classes or tuple(map(str, range(collection.num_classes)))
     if counts.size < 2 or int(counts.min()) < 2:
@@ -70,8 +88,20 @@ def require_classes(collection: GraphCollection, num_folds: int) -> None:
 
 
 def fold(labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int) -> Split:
-    """Split ``seed``: fold ``seed mod num_folds`` of a stratified cross-validation is the test set, so that ``num_folds`` seeds
-    test every graph once; ``validation`` (share of all graphs, at random) of the others choose, the rest train.
+    """One split of a stratified cross-validation.
+
+    Fold ``seed mod num_folds`` is the test set, so that ``num_folds`` seeds in turn test every graph once.
+
+    Args:
+        labels: int64 [graphs], their classes.
+        num_folds: The number of folds, ≥ 2.
+        validation: The share of all graphs that is drawn from the others to choose settings. The rest trains.
+        root: The root of the random streams.
+        name: The name of the data set; it names the streams.
+        seed: The number of the split, ≥ 0.
+
+    Returns:
+        Sorted positions of the graphs.
     """
     from sklearn.model_selection import StratifiedKFold  # its import takes longer than many a cell
 
@@ -85,8 +115,23 @@ def fold(labels: np.ndarray, num_folds: int, validation: float, root: int, name:
 
 
 def own_parts(shares: Shares, num_folds: int, validation: float, root: int, name: str, seed: int) -> Split:
-    """Every client keeps about 1/``num_folds`` of its own graphs to test and a share ``validation`` to choose, at random (Jin &
-    Chen, §4: 10 % and 20 %). ``ScenarioError`` where clients hold so few graphs that nobody tests or nobody trains.
+    """A split in which every client keeps some of its own graphs to test, and some to choose settings, at random.
+
+    Jin & Chen, §4, keep 10 % and 20 %.
+
+    Args:
+        shares: Who holds which graph.
+        num_folds: A client tests about 1/``num_folds`` of its graphs.
+        validation: The share of its graphs that chooses settings.
+        root: The root of the random streams.
+        name: The name of the data set; it names the streams.
+        seed: The number of the split, ≥ 0.
+
+    Returns:
+        Sorted positions of the graphs of all clients.
+
+    Raises:
+        ScenarioError: Clients hold so few graphs that nobody tests, or nobody trains.
     """
     test, held, rest = [], [], []
     for client, members in enumerate(shares.members):
@@ -106,9 +151,12 @@ def own_parts(shares: Shares, num_folds: int, validation: float, root: int, name
 
 @dataclass(frozen=True, eq=False)
 class Dealt:
-    """partition: each client's graphs as one block-diagonal graph. order: int64 [graphs], the graphs in client order.
+    """A collection that was dealt to clients.
 
-    sizes: per client, the nodes of each of its graphs.
+    Attributes:
+        partition: Each client's graphs as one block-diagonal graph.
+        order: int64 [graphs], positions in the collection, client by client.
+        sizes: For each client, the number of nodes of each of its graphs.
     """
 
     partition: Partition
@@ -117,10 +165,16 @@ class Dealt:
 
 
 def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
-    """(per graph, int64 [n] the kind of each node; how many kinds there are): the categorical part of the features.
+    """The kinds of all nodes: the categorical part of their features.
 
-    That is the longest run of columns at the end of which every row has exactly one 1 and zeros otherwise: atoms of MUTAG,
-    secondary structures of PROTEINS, the one-hot degrees where a collection has no features. ``ScenarioError`` where none is.
+    That is the longest run of columns at the end in which every row has exactly one 1 and zeros otherwise. Examples are the
+    atoms of MUTAG, the secondary structures of PROTEINS, and one-hot degrees where a collection has no features.
+
+    Returns:
+        (for each graph, int64 [n], the kind of each node; the number of kinds, ≥ 2).
+
+    Raises:
+        ScenarioError: There is no such run of two columns or more.
     """
     rows = sp.vstack([g.features for g in collection.graphs], format="csr").toarray()
     for first in range(rows.shape[1] - 1):
@@ -132,10 +186,19 @@ def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int
 
 
 def deal(collection: GraphCollection, shares: Shares, train: np.ndarray, kinds: tuple[np.ndarray, ...] | None = None) -> Dealt:
-    """Labels of graphs outside ``train`` are hidden (−1). Every node carries its graph's label, or its own kind where given."""
+    """Deal a collection to clients, with the labels of training graphs only.
+
+    Args:
+        collection: The graphs and their classes.
+        shares: Who holds which graph.
+        train: int64, positions of the graphs that train. Labels of all others are hidden (−1).
+        kinds: For each graph, int64 [n], the kinds of its nodes, where these are the labels that train. None: every node
+            carries the class of its graph.
+    """
     shown = np.full(collection.labels.size, -1, dtype=np.int64)
     shown[train] = collection.labels[train]
     seen = set(train.tolist())
+    classes = collection.num_classes if kinds is None else 1 + max(int(k.max()) for k in kinds)
     first, subgraphs, sizes = 0, [], []
     for client, members in enumerate(shares.members):
         graphs = [collection.graphs[i] for i in members]
@@ -145,7 +208,6 @@ def deal(collection: GraphCollection, shares: Shares, train: np.ndarray, kinds: 
             given = [kinds[i] if i in seen else np.full(kinds[i].size, -1, dtype=np.int64) for i in members.tolist()]
             labels = np.concatenate(given)
         nodes = np.arange(first, first + sum(own), dtype=np.int64)
-        classes = collection.num_classes if kinds is None else 1 + max(int(k.max()) for k in kinds)
         subgraphs.append(Subgraph(client, united(collection.name, graphs, labels, classes), nodes))
         sizes.append(own)
         first += sum(own)
@@ -154,7 +216,14 @@ def deal(collection: GraphCollection, shares: Shares, train: np.ndarray, kinds: 
 
 
 def united(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
-    """The graphs beside each other as one, without an edge between them. labels: int64, of all nodes."""
+    """Graphs beside each other as one, without an edge between them.
+
+    Args:
+        name: What the whole is called.
+        graphs: At least one; all have the same features.
+        labels: int64, one for each node of all graphs, in their order.
+        num_classes: How many classes the labels have.
+    """
     adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
     features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))
     return plain_graph(name, adjacency, features, labels, num_classes, graphs[0].provenance)
