@@ -163,20 +163,7 @@ def _tasks(
     protocol: str,
     delta: float | None,
 ) -> list[dict[str, Any]]:
-    """The tasks that compare the methods, by what each of them protects.
-
-    Args:
-        given: the graph under its name; of a list of graphs, behind it the collection.
-        methods: names or settings; None: the usual ones.
-        asked: trust and epsilons, as scenarios write them.
-        clients: into how many clients a graph without owners is dealt.
-        split: ``auto`` or a split of node classification.
-        protocol: ``auto`` or a protocol of node classification.
-        delta: None takes a δ from the number of nodes, and at links that of the task.
-
-    Raises:
-        ScenarioError: ``methods`` is empty.
-    """
+    """The tasks that compare the methods, by what each of them protects. asked: trust and epsilons, as scenarios write them."""
     (name, graph), listed = next(iter(given.items())), len(given) > 1
     assert isinstance(graph, Graph)
     chosen = _usual(listed) if methods is None else methods
@@ -270,7 +257,6 @@ def _place(spec: Mapping[str, Any]) -> str:
 
 
 def _ready(asked: str | Path | Mapping[str, Any], changes: list[str], quick: bool, seeds: int | None) -> scenarios.Ready:
-    """The scenario, read and checked. A mapping is read as the YAML file that it would be; an error calls it ``scenario``."""
     if not isinstance(asked, Mapping):
         return scenarios.load(shipped.find(asked), changes, quick=quick, seeds=seeds)
     with tempfile.TemporaryDirectory() as folder:
@@ -295,7 +281,6 @@ def _started(
     quiet: bool,
     given: Mapping[str, Graph | GraphCollection] | None = None,
 ) -> Run:
-    """Compute a scenario that was read, and open its results. given: graphs in memory, by the names of their data sets."""
     from fedgraph.runs import experiment
     from fedgraph.runs.console import Console
 

@@ -43,32 +43,14 @@ def configure(p: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Args:
-        arguments: what stands behind the command; None: those of this process.
-
-    Returns:
-        The exit status, as the module says. Every error is one line on stderr.
-    """
+    """Exit status of one invocation; every error is one line on stderr."""
     replace_unprintable()
     args = parser().parse_args(arguments)
     return guarded(lambda: run_scenario(args))
 
 
 def run_scenario(args: argparse.Namespace) -> int:
-    """Run a scenario, or show what it would do (``--dry-run``).
-
-    Args:
-        args: the options of ``configure``, parsed.
-
-    Returns:
-        0.
-
-    Raises:
-        ScenarioError: options exclude each other, or the scenario is wrong.
-        FedgraphError: the run failed.
-    """
+    """Exit status of a run with these options."""
     from fedgraph.scenario import read
 
     changes = list(args.changes)

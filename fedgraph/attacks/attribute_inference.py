@@ -35,7 +35,6 @@ def refuses(made: Plan) -> str | None:
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each node in question by how much better the target knows its row with the word than without it."""
     found = scene.game.found
     assert isinstance(found, Words)
     with_it = scene.game.whole(np.ones(found.coins.size, dtype=bool))

@@ -44,7 +44,6 @@ refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each node in question by the log-odds that it took part; with G-BASE by its chance, as a mean over guesses."""
     found = scene.game.found
     nodes = found.units[:, 0]
     runs = (scene.target, *scene.shadows)
@@ -61,18 +60,7 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 
 def _changes(scene: Scene, run: Run, guessed: Graph, nodes: np.ndarray, hops: int) -> np.ndarray:
-    """How much the labels around each node are more likely with it than without it.
-
-    Args:
-        scene: What is known.
-        run: Whose model answers; it is asked with edges.
-        guessed: A guess of who else took part: nodes with a label there did.
-        nodes: int64 [m], the nodes in question.
-        hops: How far from a node log-likelihoods are summed.
-
-    Returns:
-        float64 [m].
-    """
+    """[m]: summed log-likelihood around each node with it, less without it, as ``run`` answers with edges."""
     known, labels = scene.known, scene.labels
     reach = _within(known.adjacency, hops)
     there = guessed.labels >= 0
@@ -104,15 +92,7 @@ def _within(adjacency: sp.csr_array, hops: int) -> sp.csr_array:
 
 
 def batches(reach: sp.csr_array, nodes: np.ndarray) -> list[np.ndarray]:
-    """Split nodes greedily, so that the neighbourhoods of one batch do not meet.
-
-    Args:
-        reach: CSR [n, n], not zero where one node is in the neighbourhood of another.
-        nodes: int64 [m].
-
-    Returns:
-        Positions in ``nodes``; each stands in one batch.
-    """
+    """Positions in ``nodes``, split so that the neighbourhoods of one batch do not meet (greedy)."""
     left, found = np.arange(nodes.size), []
     while left.size:
         taken = np.zeros(reach.shape[0], dtype=bool)

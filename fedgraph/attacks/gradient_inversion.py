@@ -46,7 +46,6 @@ def refuses(made: Plan) -> str | None:
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each word of each client by its largest gradient, in standard deviations of that client's words."""
     model, reader = messages.first_state(scene).model, messages.gradient_reader(scene)
     scores, truth, matches = [], [], []
     for subgraph, flat in messages.gradients_sent(scene, params.clients, model):

@@ -54,7 +54,6 @@ def _layers(made: Plan) -> Callable[[State], Convolutions] | None:
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each edge in question, and as many strangers, by how much of an edge the search gives it."""
     pairs, kept = scene.game.found.units, scene.target.coins
     every = np.concatenate([pairs, scene.game.strangers])
     found = _reconstructed(params, scene, every)

@@ -41,7 +41,6 @@ def refuses(made: Plan) -> str | None:
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each class of each client by the share that is read of it; true are those above the client's mean."""
     state, reader = messages.first_state(scene), messages.gradient_reader(scene)
     model = {name: value * 0 if name == "parameters" else value for name, value in state.model.items()}
     scores, truth, alike = [], [], []
@@ -60,11 +59,7 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 
 def _class_shares(pull: np.ndarray) -> np.ndarray:
-    """Shares of the classes: float64 [c], not negative, of sum 1 (of sum 0 where no share is positive).
-
-    Args:
-        pull: float64 [c], the mean over a client's nodes of (p − y), where p = 1/c.
-    """
+    """[c] shares of the classes, not negative, of sum 1. pull: [c], mean over nodes of (p − y) where p = 1/c."""
     guess = np.maximum(1 / pull.size - pull, 0.0)
     return np.asarray(guess / max(float(guess.sum()), 1e-12))
 

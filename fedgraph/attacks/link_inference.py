@@ -39,7 +39,6 @@ def refuses(made: Plan) -> str | None:
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each edge in question, and the strangers, by what the predictor says of it beyond the references."""
     pairs, strangers = scene.game.found.units, scene.game.strangers
     asked = np.concatenate([pairs, strangers])
     absent = scene.game.dealt(np.zeros(len(pairs), dtype=bool))

@@ -56,7 +56,6 @@ refuses = game.why_no_edge_is_secret
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each edge in question, and the strangers, by how alike answers are, or by what a classifier learnt of that."""
     known, found = scene.known, scene.game.found
     pairs = found.units
     answers = scene.shown(scene.target)
@@ -97,23 +96,11 @@ class Described:
     """Pairs of nodes, described by the answers about them."""
 
     def __init__(self, answers: np.ndarray, graph: Graph, rows: bool, rng: np.random.Generator) -> None:
-        """Train the attacker's reference where rows are known.
-
-        Args:
-            answers: float64 [n, c], probabilities for the nodes of ``graph``.
-            graph: The nodes, their rows, and labels to train a reference on.
-            rows: Whether the attacker knows the rows. Then pairs are compared by their rows and by a reference's answers, too.
-            rng: Draws the seed of the reference.
-        """
         self.answers, self.graph, self.rows = answers, graph, rows
         self.reference = _answers_of_own(graph, "mlp", int(rng.integers(2**31))) if rows else None
 
     def of(self, pairs: np.ndarray) -> np.ndarray:
-        """Describe pairs by numbers: float64 [k, 12], or [k, 32] where the attacker knows the rows.
-
-        Args:
-            pairs: int64 [k, 2], nodes of the graph.
-        """
+        """[k, 12], or with rows [k, 32]."""
         parts = [distances(self.answers, pairs), entropies(self.answers, pairs)]
         if self.reference is not None:
             known = distances(self.reference, pairs)
@@ -135,16 +122,7 @@ class Described:
 
 
 def distances(rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Eight distances between the rows of each pair (Table 13 of the reference).
-
-    Args:
-        rows: float [n, h].
-        pairs: int64 [k, 2].
-
-    Returns:
-        float64 [k, 8]: cosine, Euclidean, correlation, Chebyshev, Bray-Curtis, Canberra, city block, squared Euclidean. A term
-        0/0 counts as 0. Cosine with a row of zeros, and correlation with a constant row, are 1.
-    """
+    """[k, 8]: cosine, Euclidean, correlation, Chebyshev, Bray-Curtis, Canberra, city block, squared Euclidean (Table 13)."""
     a, b = rows[pairs[:, 0]].astype(np.float64), rows[pairs[:, 1]].astype(np.float64)
     apart, size = np.abs(a - b), np.abs(a) + np.abs(b)
     squared = np.square(apart).sum(axis=1)

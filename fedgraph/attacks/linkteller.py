@@ -44,7 +44,6 @@ refuses = game.why_no_edge_is_secret
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each edge in question, and as many strangers, by the influence of its ends on each other."""
     pairs = scene.game.found.units[: params.most]
     kept = scene.target.coins[: params.most]
     away = strangers(params.pairs, scene, len(pairs))
@@ -66,17 +65,10 @@ def _pair_influences(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndar
 def pair_influence(
     pairs: np.ndarray, features: sp.csr_array, change: float, ask: Callable[[sp.csr_array], np.ndarray]
 ) -> np.ndarray:
-    """The influence of both nodes of a pair on each other, summed.
+    """float64 [k], the influence of both nodes of a pair on each other, summed.
 
-    Args:
-        pairs: int64 [k, 2], rows of ``features``.
-        features: CSR [n, d], all rows.
-        change: The relative change of a row, Δ > 0.
-        ask: From rows, CSR [n, d], to answers, float [n, c], which are made with the private edges. It is asked once for each
-            node that is in a pair, and once with nothing changed.
-
-    Returns:
-        float64 [k].
+    pairs: int64 [k, 2]. features: CSR [n, d], all rows. ask: rows → answers [n, c], made with the private edges. One question
+    for each node that is in a pair, and one with nothing changed.
     """
     before, found = ask(features), np.zeros(len(pairs))
     for node in np.unique(pairs):
@@ -101,16 +93,7 @@ def _changed(features: sp.csr_array, node: int, change: float) -> sp.csr_array:
 
 
 def strangers(kind: Pairs, scene: Scene, count: int) -> np.ndarray:
-    """Pairs that never had an edge, for the published game.
-
-    Args:
-        kind: How they are drawn, as the head of this file says.
-        scene: What is known. No edge in question is drawn, whether it was kept or not.
-        count: How many at most.
-
-    Returns:
-        int64 [≤ count, 2].
-    """
+    """int64 [≤ count, 2], pairs that never had an edge."""
     if kind == "uniform":
         return scene.game.strangers[:count]
     every = scene.game.whole(np.ones(scene.target.coins.size, dtype=bool))

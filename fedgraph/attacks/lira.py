@@ -33,7 +33,6 @@ refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each node in question by the log-likelihood ratio of the target's confidence in its label."""
     found = scene.game.found
     nodes = found.units[:, 0]
     confidence = log_odds(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
@@ -44,13 +43,8 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 
 def likelihood_ratios(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:
-    """Log-likelihood ratios of membership: float64 [m], larger where a unit more likely took part.
-
-    Args:
-        seen: float [m], the log-odds of each unit's own label in the run under attack.
-        shadows: float [s, m], the same in each shadow run.
-        coins: bool [s, m], which units trained in which shadow run. Each unit trained in some of them, and not in all.
-        each: Whether each unit has a variance of its own; else all units share one.
+    """[m] log-likelihood ratios. seen: [m]. shadows: [s, m]. coins: bool [s, m], who trained in which; each unit in some, not
+    in all.
     """
     from scipy.stats import norm  # its import takes half a second
 

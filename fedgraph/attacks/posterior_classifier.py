@@ -36,7 +36,6 @@ refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each node in question by the chance that its answer is that of a node that trained."""
     found = scene.game.found
     nodes = found.units[:, 0]
     answers = scene.every_alone()[:, nodes]
@@ -59,14 +58,7 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 
 def described(answers: np.ndarray) -> np.ndarray:
-    """What the attacker's classifier reads of each answer.
-
-    Args:
-        answers: float64 [..., c], log-probabilities of the classes.
-
-    Returns:
-        [..., 2c + 1]: the probabilities, their logarithms in descending order (at least −30), and the entropy.
-    """
+    """[…, 2c + 1]: probabilities, their logarithms in descending order, and the entropy."""
     likely = np.exp(answers)
     entropy = -(likely * answers).sum(axis=-1, keepdims=True)
     return np.concatenate([likely, -np.sort(-np.maximum(answers, -30.0), axis=-1), entropy], axis=-1)

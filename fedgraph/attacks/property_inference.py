@@ -40,7 +40,6 @@ refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each fresh world by how far a classifier sees the property in its model's answers."""
     labels = scene.labels
     of_class = int(np.bincount(labels[labels >= 0]).argmax())
     answers, truth = [], np.arange(2 * params.worlds) % 2 == 0

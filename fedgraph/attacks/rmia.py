@@ -29,7 +29,6 @@ refuses = game.why_nobody_is_left_out
 
 
 def attack(params: Params, scene: Scene) -> Finding:
-    """Score each node in question by the share of other people that it beats by ``gamma``; the ratio itself breaks ties."""
     found = scene.game.found
     nodes = found.units[:, 0]
     own = ratios(of_label(scene.every_alone(), nodes, scene.labels[nodes]))
@@ -45,9 +44,5 @@ def attack(params: Params, scene: Scene) -> Finding:
 
 
 def ratios(answers: np.ndarray) -> np.ndarray:
-    """How much better the target knows each label than shadow models do on average: float64 [m], ln p(x|θ) − ln p(x).
-
-    Args:
-        answers: float64 [1 + s, m], log-probabilities of the labels. The target's come first, then those of s ≥ 1 shadows.
-    """
+    """[m] ln p(x|θ) − ln mean over shadows. answers: [1 + s, m] log-probabilities of labels, the target's first."""
     return np.asarray(answers[0] - (np.logaddexp.reduce(answers[1:], axis=0) - np.log(len(answers) - 1)))

@@ -207,18 +207,10 @@ def run(
     error_rate: float = ERROR_RATE,
     tell: Callable[[Row], None] = lambda row: None,
 ) -> Report:
-    """Judges cases.
+    """Judge ``cases``, or those of the mechanism named ``only``.
 
-    Args:
-        cases: all of them, sound ones and mutants.
-        seed: root of all random streams, ≥ 0.
-        only: the name of one mechanism, which alone is judged; it changes no row, for error rates and random streams are those
-            of the full run. None: all.
-        error_rate: that any sound case is accused, in (0, 1).
-        tell: gets each row as it is judged.
-
-    Raises:
-        ScenarioError: there is no mechanism of that name.
+    ``only`` does not change a row: error rates and random streams are those of the full run. tell: gets each row as it is
+    judged. Raises ``ScenarioError`` (one line) when there is no mechanism of that name.
     """
     listed = list(cases)
     alpha = error_rate / max(1, sum(case.mutant is None for case in listed))
@@ -234,13 +226,7 @@ def run(
 
 
 def judge_case(case: Case, seed: int, alpha: float) -> Row:
-    """Runs one case and bounds what it measures.
-
-    Args:
-        case: what is judged.
-        seed: root of all random streams.
-        alpha: with which probability, at most, the bound is wrong; in (0, 1).
-    """
+    """Run one case and bound what it measures; wrong with probability at most alpha."""
     counted_on = _runs(case, seed, "counted", case.runs)
     claim, closed = case.claim, case.closed_form
     each = alpha / 2 if case.counts and closed is not None and case.measures == "epsilon" else alpha

@@ -62,14 +62,7 @@ _MU_MOST = 60.0  # no audit in one run comes near
 
 
 def gaussian(mu: float) -> Inverse:
-    """g⁻¹ of μ-GDP: Φ(Φ⁻¹(R) − μ).
-
-    Args:
-        mu: μ ≥ 0.
-
-    Raises:
-        PrivacyError: μ < 0 or NaN.
-    """
+    """g⁻¹ of μ-GDP: Φ(Φ⁻¹(R) − μ). Raises ``PrivacyError`` for μ < 0 or NaN."""
     if not mu >= 0:
         raise PrivacyError(f"a Gaussian parameter μ is a number ≥ 0, found {mu}")
     return lambda right: 1.0 if right >= 1 else (0.0 if right <= 0 else float(ndtr(ndtri(right) - mu)))
@@ -78,12 +71,7 @@ def gaussian(mu: float) -> Inverse:
 def approximate_dp_curve(epsilon: float, delta: float) -> Inverse:
     """g⁻¹ of (ε, δ)-DP: max(0, (R − δ) e^{−ε}, 1 − δ − e^ε (1 − R)).
 
-    Args:
-        epsilon: ε ≥ 0.
-        delta: δ in [0, 1).
-
-    Raises:
-        PrivacyError: a number out of its range, or NaN.
+    Raises ``PrivacyError`` for ε < 0, NaN, δ outside [0, 1).
     """
     if not epsilon >= 0 or not 0 <= delta < 1:
         raise PrivacyError(f"(ε, δ) needs ε ≥ 0 and 0 ≤ δ < 1, found ({epsilon}, {delta})")
@@ -92,25 +80,14 @@ def approximate_dp_curve(epsilon: float, delta: float) -> Inverse:
 
 
 def refuted(found: Count, least: Inverse, alpha: float = ALPHA) -> bool:
-    """Whether P[V ≥ v] ≥ alpha is impossible under a curve.
-
-    Args:
-        found: coins, guesses and right guesses.
-        least: g⁻¹ of the curve.
-        alpha: with which probability, at most, a true curve is refuted; in (0, 1).
-    """
+    """Whether P[V ≥ v] ≥ alpha is impossible under the curve whose g⁻¹ is ``least``."""
     return found.guesses > 0 and needed_mass(found, least, checked_alpha(alpha)) > 1.0 + 1e-12
 
 
 def needed_mass(found: Count, least: Inverse, tail: float) -> float:
-    """The least total probability that (1) needs where P[V ≥ v] has a given value; above 1 it is impossible.
+    """The least total probability that (1) needs where P[V ≥ v] = ``tail``; above 1 it is impossible.
 
     Stops as soon as 1 is passed, so values above 1 are not exact.
-
-    Args:
-        found: coins, guesses and right guesses.
-        least: g⁻¹ of the curve.
-        tail: that value of P[V ≥ v].
     """
     m, r, v = float(found.coins), found.guesses, found.right
     right, wrong, mass = v / m * tail, (r - v) / m * tail, tail
@@ -135,24 +112,12 @@ def mu_lower(found: Count, alpha: float = ALPHA) -> float:
 
 
 def of_gaussian(found: Count, delta: float, alpha: float = ALPHA) -> float:
-    """The ε of the largest refuted μ: for releases that are compositions of Gaussian ones.
-
-    Args:
-        found: coins, guesses and right guesses.
-        delta: at which ε is told.
-        alpha: with which probability, at most, a true μ is refuted.
-    """
+    """The ε at ``delta`` of the largest refuted μ: for releases that are compositions of Gaussian ones."""
     return gaussian_mechanism.epsilon(mu_lower(found, alpha), delta)
 
 
 def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
-    """The largest ε such that (ε, δ)-DP is refuted, for any mechanism.
-
-    Args:
-        found: coins, guesses and right guesses.
-        delta: δ in [0, 1).
-        alpha: with which probability, at most, a true ε is refuted.
-    """
+    """The largest ε such that (ε, δ)-DP is refuted, for any mechanism."""
     return _largest(lambda epsilon: refuted(found, approximate_dp_curve(epsilon, delta), alpha), 100.0)
 
 

@@ -114,14 +114,6 @@ def at_least(successes: np.ndarray | float, trials: float, alpha: float) -> np.n
     """Clopper-Pearson lower limit: p_low with P(p < p_low) ≤ alpha. 0 where nothing succeeded.
 
     I_{p_low}(k, n − k + 1) = alpha (the regularised incomplete beta function).
-
-    Args:
-        successes: k, in 0 … n; a number or an array.
-        trials: n.
-        alpha: in (0, 1).
-
-    Raises:
-        PrivacyError: alpha is out of its range.
     """
     k = np.asarray(successes, dtype=float)
     return np.where(k <= 0, 0.0, betaincinv(np.maximum(k, 1e-9), trials - k + 1, checked_alpha(alpha)))
@@ -133,14 +125,7 @@ def at_most(successes: np.ndarray | float, trials: float, alpha: float) -> np.nd
 
 
 def epsilon_by_event(chosen_on: Worlds, counted_on: Worlds, delta: float, alpha: float) -> float:
-    """max(0, ln((p_low − δ)/q_high)): with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
-
-    Args:
-        chosen_on: runs on which the event is chosen.
-        counted_on: other runs, on which it is counted.
-        delta: δ in [0, 1).
-        alpha: in (0, 1).
-    """
+    """max(0, ln((p_low − δ)/q_high)): with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller."""
 
     def objective(low: np.ndarray, high: np.ndarray) -> np.ndarray:
         return np.asarray(np.log(np.maximum(low - delta, 1e-300)) - np.log(high))
@@ -149,25 +134,13 @@ def epsilon_by_event(chosen_on: Worlds, counted_on: Worlds, delta: float, alpha:
 
 
 def delta_by_event(chosen_on: Worlds, counted_on: Worlds, epsilon: float, alpha: float) -> float:
-    """max(0, p_low − e^ε q_high): the empirical hockey-stick at ``epsilon``, less its confidence width.
-
-    Args:
-        chosen_on: runs on which the event is chosen.
-        counted_on: other runs, on which it is counted.
-        epsilon: ε ≥ 0.
-        alpha: in (0, 1).
-    """
+    """max(0, p_low − e^ε q_high): the empirical hockey-stick at ``epsilon``, less its confidence width."""
     factor = math.exp(epsilon)
     return _by_event(chosen_on, counted_on, lambda low, high: low - factor * high, alpha)
 
 
 def ceiling(runs: int, delta: float, alpha: float) -> float:
-    """The largest ε that ``epsilon_by_event`` can report: all of P in A, none of Q.
-
-    Args:
-        runs: per world.
-        delta: δ in [0, 1).
-        alpha: in (0, 1).
+    """The largest ε that ``epsilon_by_event`` can report on ``runs`` runs per world: all of P in A, none of Q.
 
     >>> round(ceiling(1000, 0.0, 0.05), 2)
     5.6
@@ -179,13 +152,7 @@ def ceiling(runs: int, delta: float, alpha: float) -> float:
 def choose_cut(worlds: Worlds, counted: tuple[int, int], objective: Objective, alpha: float) -> Cut:
     """The cut whose bound would be largest if the counted runs fell as these did.
 
-    The choice cannot make a bound false, only loose.
-
-    Args:
-        worlds: the runs on which it is chosen.
-        counted: (n_P, n_Q) of the runs to come.
-        objective: (p_low, q_high) → the bound.
-        alpha: in (0, 1).
+    counted: (n_P, n_Q) of the runs to come. The choice cannot make a bound false, only loose.
     """
     best, value = Cut(math.inf, False), -math.inf
     for mirrored in (False, True):

@@ -77,29 +77,12 @@ class Count:
 
 
 def p_value(found: Count, epsilon: float, delta: float) -> float:
-    """How likely at least so many right guesses are, at most, where (ε, δ)-DP holds: the right-hand side of (*), at most 1.
-
-    Args:
-        found: coins, guesses and right guesses.
-        epsilon: ε ≥ 0.
-        delta: δ in [0, 1).
-
-    Raises:
-        PrivacyError: δ is out of its range.
-    """
+    """How likely at most so many right guesses are where (ε, δ)-DP holds: the right-hand side of (*), at most 1."""
     return float(_p_values(found, np.array([epsilon]), _checked_delta(delta))[0])
 
 
 def epsilon_lower(found: Count, delta: float, alpha: float = ALPHA) -> float:
-    """The largest ε that is refuted: with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
-
-    Args:
-        found: coins, guesses and right guesses.
-        delta: δ in [0, 1).
-        alpha: in (0, 1).
-
-    Raises:
-        PrivacyError: a number out of its range.
+    """The largest ε that ``found`` refutes: with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
 
     >>> round(epsilon_lower(Count(1000, 1000, 800), 0.0), 3)
     1.254
@@ -158,11 +141,7 @@ def _p_values(found: Count, epsilons: np.ndarray, delta: float) -> np.ndarray:
 
 
 def checked_alpha(alpha: float) -> float:
-    """``alpha`` itself.
-
-    Raises:
-        PrivacyError: it is no error probability, 0 < alpha < 1.
-    """
+    """Itself; ``PrivacyError`` unless it is an error probability, 0 < alpha < 1."""
     if not 0 < alpha < 1:
         raise PrivacyError(f"an error probability alpha lies in (0, 1), found {alpha}")
     return alpha

@@ -17,7 +17,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Hands the words on; the exit status is that of the audit."""
     from fedgraph.audit import __main__ as command
 
     return int(command.main(options.arguments or ["mechanisms"]) or 0)

@@ -38,11 +38,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Makes or shows a budget.
-
-    Raises:
-        PrivacyError: The list of people or the budget file cannot be read, or the budget has no meaning.
-    """
     from fedgraph.privacy import budget_book, budget_charges
 
     if options.action == "init":
@@ -55,17 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def read_ids(path: Path) -> list[str]:
-    """The people of a list.
-
-    Args:
-        path: A CSV file. Its first column holds ids; a header is left out.
-
-    Returns:
-        The ids in their order. Empty lines are left out.
-
-    Raises:
-        PrivacyError: There is no such file, or it is no CSV in UTF-8.
-    """
+    """The first column of a CSV file without its header. ``PrivacyError`` where there is no such file."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row and row[0].strip()]
@@ -85,14 +70,7 @@ def _has_header(rows: list[list[str]]) -> bool:
 
 
 def budget_book_text(book: BudgetBook) -> str:
-    """A budget in words.
-
-    Args:
-        book: The budget, read.
-
-    Returns:
-        A line for each charge, then one for each group of people who were charged alike, with a bar of what they have spent.
-    """
+    """The book in words: each charge, then groups of people with what they have spent."""
     from fedgraph.privacy.settle import joint_epsilon
 
     lines = [f"{book.path}: one {book.unit.value}, ε = {book.epsilon:g} at δ = {book.delta:g}, {book.num_people:,} people"]

@@ -28,12 +28,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the counts and the estimate.
-
-    Raises:
-        ScenarioError: The scenario or an option is wrong.
-        RuntimeFailure: A kind of cells that was tried has no result.
-    """
     from fedgraph.runs import probe
     from fedgraph.scenario import read
 

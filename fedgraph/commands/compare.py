@@ -23,12 +23,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the comparison and writes the files that were asked for.
-
-    Raises:
-        ScenarioError: A file exists and ``--force`` is not said, both options name one file, or a run is named twice.
-        DataError: A folder holds no finished run.
-    """
     from fedgraph.runs import run as runs
 
     targets = [path for path in (options.csv, options.html) if path]

@@ -23,11 +23,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Copies the scenario, comments and all.
-
-    Raises:
-        ScenarioError: There is no such scenario, or the file exists and ``--force`` is not said.
-    """
     source = shipped.find(options.name)
     if not source.is_file():
         raise ScenarioError(f"{source}: no such file")

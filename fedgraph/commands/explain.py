@@ -20,11 +20,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the ledger.
-
-    Raises:
-        ScenarioError: There is no ledger.
-    """
     from fedgraph.privacy import __main__ as command
 
     path = options.run / "ledger.jsonl" if options.run.is_dir() else options.run

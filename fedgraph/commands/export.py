@@ -24,11 +24,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the project.
-
-    Raises:
-        ScenarioError: The framework is not known, the row cannot be exported, or a folder is there already.
-    """
     from fedgraph.errors import ScenarioError
     from fedgraph.export import project
     from fedgraph.pricing.readers.exported import layouts

@@ -28,12 +28,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Trains and writes the model, and prints what is guaranteed.
-
-    Raises:
-        ScenarioError: The file exists, or the row cannot be trained for use.
-        PrivacyError: The budget does not allow it, or ε is ∞ and nobody accepted that.
-    """
     from fedgraph.commands.base import require_free
     from fedgraph.runs.run import open_run
 

@@ -28,7 +28,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the list."""
     if not options.kind and not options.all:
         print(_overview_of_names())
         return 0

@@ -74,15 +74,7 @@ class _Questions:
         return answer
 
     def column_bounds(self, columns: list[str], given: list[str]) -> dict[str, list[float]]:
-        """Bounds of columns of numbers, given or answered.
-
-        Args:
-            columns: Columns that have no bounds yet. A person is asked about each; an empty answer leaves it without.
-            given: Texts ``COLUMN=LEAST:LARGEST``.
-
-        Returns:
-            Column → [least, largest].
-        """
+        """Column → [least, largest], of those that were given or answered."""
         found = dict(_bounds(*text.rpartition("=")[::2]) for text in given)
         for column in columns if self.asks else []:
             if column not in found and (answer := input(f"{BOUNDS.format(column)}: ").strip()):
@@ -91,12 +83,6 @@ class _Questions:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the scenario, and prints what was read.
-
-    Raises:
-        ScenarioError: An option is missing or contradicts another one, or the file exists and ``--force`` is not said.
-        DataError: The data cannot be read.
-    """
     from fedgraph.data.own.graph_folders import is_collection
     from fedgraph.scenario import draft
 

@@ -27,13 +27,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the answers.
-
-    Raises:
-        ScenarioError: The file exists and ``--force`` is not said.
-        DataError: The model or the graph cannot be read, or they do not fit together.
-        PrivacyError: The model may not answer these people, or its ε is ∞ and nobody accepted that.
-    """
     from fedgraph.commands.base import require_free, write_new
     from fedgraph.models.model import load
 

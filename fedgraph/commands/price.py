@@ -39,11 +39,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the quotes and writes the pages that were asked for.
-
-    Raises:
-        PricingError: A file or an option is wrong, or an output would replace what is no page of an earlier run.
-    """
     from fedgraph.errors import PricingError
 
     try:

@@ -17,6 +17,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the scenario; the exit status is that of ``python -m fedgraph.run``."""
     status: int = importlib.import_module("fedgraph.run").run_scenario(options)
     return status

@@ -20,11 +20,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints or writes the schema.
-
-    Raises:
-        ScenarioError: The file exists and ``--force`` is not said.
-    """
     from fedgraph.scenario import schema
 
     text = json.dumps(schema.of_scenarios(), indent=1, ensure_ascii=False)

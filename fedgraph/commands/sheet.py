@@ -20,11 +20,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Writes the sheet and the record.
-
-    Raises:
-        DataError: The folder holds no finished run, or no such row.
-    """
     from fedgraph.report import saved_run, sheet
 
     found = saved_run.load_run(options.run)

@@ -31,11 +31,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the run.
-
-    Raises:
-        DataError: The folder holds no finished run.
-    """
     from fedgraph.runs import run as runs
 
     if options.all:
@@ -55,12 +50,6 @@ def as_text(found: Run) -> str:
     """The answer, then a table for each question: only rows that stand in one table can be compared.
 
     Rows that need the most trust come first, and within one level of trust those with the smallest provable ε.
-
-    Args:
-        found: A run, or several that are compared.
-
-    Returns:
-        Text for a terminal.
     """
     scores = found.answered.scores
     groups: dict[tuple[tuple[str, ...], str], list[Score]] = {}

@@ -20,11 +20,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Shows the run until it ends.
-
-    Raises:
-        DataError: No run was begun in the folder.
-    """
     from rich.console import Console
     from rich.live import Live
 

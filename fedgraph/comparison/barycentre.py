@@ -73,13 +73,7 @@ def barycentre(
 
 
 def update_barycentre(weights: np.ndarray, spaces: Sequence[MetricSpace], plans: Sequence[np.ndarray]) -> MetricSpace:
-    """The closed-form half step.
-
-    Args:
-        weights: float64 [n], of the barycentre's points.
-        spaces: Those whose barycentre it is.
-        plans: Couplings [n, n_s] from the barycentre to each space.
-    """
+    """The closed-form half step for couplings ``plans`` [n, n_s] from the barycentre to each space."""
     share = 1.0 / len(spaces)
     structure = np.zeros((weights.size, weights.size))
     for space, plan in zip(spaces, plans, strict=True):

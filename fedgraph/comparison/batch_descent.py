@@ -27,20 +27,9 @@ _RATIO = 1.5
 
 
 class _Work(NamedTuple):
-    """B pairs in mid-descent, padded to N rows and M columns.
-
-    Attributes:
-        number: int64 [B], the pair's place in the batch.
-        c: [B, N, N].
-        d: [B, M, M].
-        base: [B, N, M], (1 − α) M, infinite at padding.
-        w: [B, N, M], −C T D.
-        scale: [B], one over the supply.
-        constant: [B], the fixed sums of F.
-        tolerance: [B], of a reduced cost.
-        quadratic: [B], ⟨w, T⟩.
-        linear: [B], ⟨base, T⟩.
-        at_vertex: bool [B], whether T is a vertex.
+    """B pairs in mid-descent, padded to N rows and M columns: number int64 [B], the pair's place in the batch. c [B, N, N],
+    d [B, M, M]. base [B, N, M]: (1 − α) M, infinite at padding. w [B, N, M]: −C T D. Of each pair [B]: scale, one over its
+    supply; constant, the fixed sums of F; tolerance of a reduced cost; quadratic ⟨w, T⟩ and linear ⟨base, T⟩; at_vertex bool.
     """
 
     number: torch.Tensor
@@ -70,24 +59,11 @@ def solve_all(
     device: torch.device | None = None,
     memory: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As ``descent.solve_all``, without couplings and kicks.
+    """As ``descent.solve_all``: (values, iterations, converged) of ``pairs`` int64 [k, 2], without couplings.
 
-    Args:
-        packed: The spaces.
-        pairs: int64 [k, 2], numbers into them.
-        alpha: 1 for GW.
-        start: ``PRODUCT``, ``SORTED`` or ``RANDOM``.
-        restarts: Further descents from random vertices.
-        seed: Of the random vertices.
-        limits: (max iterations, relative tolerance, absolute tolerance).
-        device: By default the CUDA device, else the CPU.
-        memory: Bytes of a batch; by default a sixteenth of a GPU, which several processes may share, and ``MEMORY`` on the CPU.
-
-    Returns:
-        (values, iterations, converged), [k] each.
-
-    Raises:
-        ValueError: The smaller space of a pair has ``FINE`` / 2 points or more.
+    device: by default the CUDA device, else the CPU. memory: bytes of a batch; by default a sixteenth of a GPU, which
+    several processes may share, and ``MEMORY`` on the CPU. Raises ``ValueError`` for ``FINE`` / 2 points or more in the smaller
+    space of a pair.
     """
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if memory is None:

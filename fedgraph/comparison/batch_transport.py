@@ -36,11 +36,9 @@ class Basis(NamedTuple):
     dual: torch.Tensor
 
     def take(self, which: torch.Tensor) -> Basis:
-        """The bases of some pairs, copied."""
         return Basis(*(part[which] for part in self))
 
     def put(self, which: torch.Tensor, other: Basis) -> None:
-        """Overwrite the bases of some pairs by ``other``."""
         for mine, theirs in zip(self, other, strict=True):
             mine[which] = theirs
 
@@ -50,15 +48,10 @@ def corner_bases(
 ) -> Basis:
     """The north-west corner basis in the given orders, as ``transport.corner_tree``; duals are left zero.
 
+    supply, demand: int64 [B, N] and [B, M], zero at padding. Orders: int64, the same shapes, padding last. sizes: [B, 2].
+
     A node arrives when all before it in its own order are used up. In order of arrival its edge leads to the latest node of the
     other kind, and cuts off itself alone if the next to arrive is of its own kind, else everything that follows.
-
-    Args:
-        supply: int64 [B, N], zero at padding.
-        demand: int64 [B, M], zero at padding.
-        row_order: int64 [B, N], padding last.
-        column_order: int64 [B, M], padding last.
-        sizes: int64 [B, 2], rows and columns of each pair.
     """
     (pairs, num_rows), num_columns = supply.shape, demand.shape[1]
     real, last = sizes.sum(1, keepdim=True), sizes[:, 1:] - 1
@@ -119,15 +112,10 @@ def _pivot_bases(basis: Basis, cell: torch.Tensor, reduced: torch.Tensor, go: to
 
 
 def improve_bases(basis: Basis, cost: torch.Tensor, tolerance: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pivot every pair to an optimal basis, in place. Pairs that are done leave the batch when they are half of it.
+    """Pivot every pair to an optimal basis, in place: (bool [B] any pivot, bool [B] the safety limit was not met).
 
-    Args:
-        basis: Of each pair.
-        cost: float64 [B, N, M], infinite at padding.
-        tolerance: float64 [B]; an edge enters while its reduced cost is below −tolerance.
-
-    Returns:
-        (bool [B], whether there was a pivot; bool [B], whether the safety limit was not met).
+    tolerance: float64 [B]; an edge enters while its reduced cost is below −tolerance. Pairs that are done leave the batch when
+    they are half of it.
     """
     # In place; cost: float64 [B, N, M], infinite at padding.
     basis.dual.copy_(torch.bmm(at_cells(basis, cost)[:, None, :], basis.inverse.double())[:, 0])

@@ -21,15 +21,7 @@ from fedgraph.compiled import compiled
 
 
 def first_lower_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace]) -> np.ndarray:
-    """The first bound of every pair, up to rounding (about 1e-15 relatively).
-
-    Args:
-        first: Spaces of the rows.
-        second: Spaces of the columns.
-
-    Returns:
-        float64 [len(first), len(second)], each at most the discrepancy of its pair.
-    """
+    """float64 [len(first), len(second)], each at most the discrepancy of its pair, up to rounding (about 1e-15 relatively)."""
     found = np.empty((len(first), len(second)))
     _on_lines(*_lines(first), *_lines(second), found)
     return found
@@ -43,16 +35,7 @@ def second_lower_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpa
 
 
 def lower_bounds(first: Sequence[MetricSpace], second: Sequence[MetricSpace], alpha: float | None = None) -> np.ndarray:
-    """The best bound of this file for every pair.
-
-    Args:
-        first: Spaces of the rows.
-        second: Spaces of the columns.
-        alpha: None for GW; else that of FGW, and all spaces have features.
-
-    Returns:
-        float64 [len(first), len(second)].
-    """
+    """The best of this file for GW (``alpha`` None) or FGW with features: float64 [len(first), len(second)]."""
     found = np.maximum(first_lower_bounds(first, second), second_lower_bounds(first, second))
     if alpha is None:
         return found

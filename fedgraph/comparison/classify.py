@@ -67,19 +67,7 @@ class Classified:
 
 
 def kernel(distances: np.ndarray, gamma: float, handling: Handling = "clip") -> tuple[np.ndarray, float]:
-    """exp(−γ D), made fit for a support vector machine.
-
-    Args:
-        distances: [n, n], symmetric up to rounding.
-        gamma: γ.
-        handling: What is done about negative eigenvalues.
-
-    Returns:
-        (float64 [n, n], the smallest eigenvalue before the handling).
-
-    Raises:
-        ValueError: The handling is unknown.
-    """
+    """exp(−γ D) made fit for a support vector machine, and its smallest eigenvalue before that."""
     if handling not in ("as_is", "clip", "shift"):
         raise ValueError(f"unknown handling {handling!r}; allowed: 'as_is', 'clip', 'shift'")
     gram = np.exp(-gamma * np.asarray(distances, dtype=np.float64))
@@ -181,19 +169,7 @@ def _right(named: Sequence[np.ndarray], labels: np.ndarray, splits: Sequence[Spl
 
 
 def vote(distances: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
-    """The majority label among the k nearest columns of each row; ties as in ``nearest``.
-
-    Args:
-        distances: [t, s].
-        labels: [s].
-        k: At least 1.
-
-    Returns:
-        [t].
-
-    Raises:
-        ValueError: k is below 1.
-    """
+    """The majority label among the k nearest columns of each row: distances [t, s], labels [s] → [t]."""
     if k < 1:
         raise ValueError(f"k must be at least 1, found {k}")
     names, index = np.unique(labels, return_inverse=True)

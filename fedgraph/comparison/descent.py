@@ -29,7 +29,6 @@ PRODUCT, SORTED, RANDOM, KICKED = 0, 1, 2, 3
 
 @compiled(nan=False)
 def _dot(x, y):  # type: ignore[no-untyped-def]
-    """The inner product of two vectors."""
     total = 0.0
     for i in range(x.size):
         total += x[i] * y[i]
@@ -128,31 +127,14 @@ def _first_plan(c, d, p, q, cp, dq, linear, fused, start, scale, tree, flow, hal
 def descend(  # type: ignore[no-untyped-def]
     c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, constant, start, limits, space, keep, kept
 ):
-    """One descent. It stops when a step gains less than a tolerance, or when T is the only vertex that is optimal for its own
-    gradient.
+    """One descent; returns (F, iterations, converged).
 
-    Args:
-        c: C, float64 [n, n].
-        d: D, float64 [m, m].
-        p: float64 [n], weights.
-        q: float64 [m], weights.
-        cp: C p.
-        dq: D q.
-        supply: Whole numbers, float64 [n].
-        demand: Whole numbers of the same total, float64 [m].
-        row_order: int64 [n], plants the first tree.
-        column_order: int64 [m], plants the first tree.
-        linear: M, float64 [n, m], read only if alpha < 1.
-        alpha: α.
-        constant: The two fixed sums of F.
-        start: ``PRODUCT`` (p qᵀ), ``KICKED`` (the tree's vertex), or another one for the planted tree's vertex.
-        limits: (max iterations, relative tolerance, absolute tolerance, tolerance of a reduced cost).
-        space: Work arrays: cost, W, W of V, half product, tree, flow, dual.
-        keep: Whether T is kept.
-        kept: float64 [n, m], receives T.
-
-    Returns:
-        (F, iterations, converged).
+    c [n, n], d [m, m], weights p, q, products cp = C p, dq = D q, integer supply and demand (one total),
+    the orders that plant the first tree, linear = M [n, m] (read only if alpha < 1), constant = the two
+    fixed sums of F. start: PRODUCT (p qᵀ), KICKED (the tree's vertex) or the planted one. limits = (max iterations, relative
+    tolerance, absolute tolerance, tolerance of a reduced cost): it stops when a step gains less than a
+    tolerance, or when T is the only vertex that is optimal for its own gradient. space: the work arrays (cost, W,
+    W of V, half product, tree, flow, dual). With keep, ``kept`` [n, m] receives T.
     """
     cost, w, w_vertex, half, tree, flow, dual = space
     n, m = w.shape
@@ -296,27 +278,13 @@ def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  
 
 @compiled(nan=False)
 def solve_all(packed, pairs, alpha, start, restarts, kicks, seed, limits, kept_at, kept, values, iterations, converged):  # type: ignore[no-untyped-def]
-    """Solve every pair in turn.
+    """Every pair (a, b) of ``pairs`` [k, 2] in turn, into values, iterations and converged [k].
 
-    The best of 1 + restarts descents counts: the first from ``start``, the others from a random north-west corner named by
-    (seed, name of a, name of b, attempt). Then the best one is kicked ``kicks`` times (``restarts``), and where a descent ends
-    no higher the next kick begins.
-
-    Args:
-        packed: The fields of ``packing.Packed``.
-        pairs: int64 [k, 2], numbers into the packed spaces.
-        alpha: 1 for GW.
-        start: ``PRODUCT``, ``SORTED`` or ``RANDOM``.
-        restarts: Further descents from random vertices.
-        kicks: Descents after those.
-        seed: uint64, of the random vertices and kicks.
-        limits: (max iterations, relative tolerance, absolute tolerance).
-        kept_at: int64 [k + 1]; kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the smaller space's points as
-            rows (the first one's, if equal). With fewer than two entries none is kept.
-        kept: float64, receives couplings.
-        values: float64 [k], receives discrepancies.
-        iterations: int64 [k], receives those of the descent that won.
-        converged: bool [k], receives whether it converged.
+    packed: the fields of ``packing.Packed``. The best of 1 + restarts descents counts: the first from
+    ``start``, the others from a random north-west corner named by (seed, name of a, name of b, attempt). Then the best one is
+    kicked ``kicks`` times (``restarts``), and where a descent ends no higher the next kick begins.
+    With ``kept_at`` [k + 1], kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the
+    smaller space's points as rows (the first one's, if equal).
     """
     sizes = np.diff(packed[1])
     most = max(1, sizes.max())

@@ -46,18 +46,10 @@ def edit_distance(first: sp.csr_array, second: sp.csr_array) -> float:
 def randomly_edited_graph(
     adjacency: sp.csr_array, edit: str, rng: np.random.Generator
 ) -> tuple[sp.csr_array, np.ndarray] | None:
-    """One random edit.
+    """(adjacency after one random edit, the nodes that are left: int64); None where the graph has no such neighbour.
 
     Removing is the same pair of neighbours as adding, seen from the other side; an edge is drawn from those that are there
     and from those that are not.
-
-    Args:
-        adjacency: CSR [n, n], symmetric.
-        edit: One of ``EDITS``.
-        rng: Draws what is edited.
-
-    Returns:
-        (the adjacency afterwards, int64 numbers of the nodes that are left); None where the graph has no such neighbour.
     """
     n = adjacency.shape[0]
     everyone = np.arange(n, dtype=np.int64)

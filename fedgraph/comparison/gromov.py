@@ -216,17 +216,7 @@ def _solve(
 def pot_gw(
     first: MetricSpace, second: MetricSpace, options: GromovOptions, start: np.ndarray | None = None
 ) -> tuple[float, bool, int, np.ndarray]:
-    """POT's conditional gradient.
-
-    Args:
-        first: Of n points.
-        second: Of m points.
-        options: Loss, alpha, iterations and tolerance are read.
-        start: A coupling [n, m]; by default p qᵀ.
-
-    Returns:
-        (value, converged, iterations, coupling [n, m]).
-    """
+    """POT's conditional gradient from p qᵀ, or from ``start`` [n, m]: (value, converged, iterations, coupling [n, m])."""
     import ot  # not before it is used: every run lists all tasks
 
     stop = {"max_iter": options.max_iterations, "tol_rel": options.tolerance, "tol_abs": options.tolerance}

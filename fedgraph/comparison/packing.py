@@ -50,16 +50,7 @@ def weighted_points(space: MetricSpace) -> np.ndarray:
 
 
 def pack(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> Packed:
-    """Copies (never views) of what the solver needs.
-
-    Args:
-        spaces: At least one.
-        names: int [S], their numbers in the caller's list.
-        fused: Whether features are needed.
-
-    Raises:
-        DataError: Features are needed but missing, or of different widths.
-    """
+    """Copies (never views) of what the solver needs. Raises ``DataError`` when features are needed but missing."""
     parts = [_part(space, fused) for space in spaces]
     distances, weights, products, whole, order, own, features = zip(*parts, strict=True)
     sizes = np.array([w.size for w in weights], dtype=np.int64)
@@ -83,7 +74,6 @@ def pack(spaces: Sequence[MetricSpace], names: np.ndarray, fused: bool) -> Packe
 
 
 def _part(space: MetricSpace, fused: bool) -> tuple[Any, ...]:
-    """One space's distances, weights, products, whole weights, order, own sum and features, as ``Packed`` names them."""
     distances, weights, features = space.distances, space.weights, space.features
     if fused and features is None:
         raise DataError("the fused discrepancy (alpha given) needs spaces with features; this one has none")

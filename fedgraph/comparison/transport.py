@@ -38,7 +38,6 @@ def units(weights: np.ndarray) -> np.ndarray:
 
 @compiled(nan=False)
 def _attach(tree, node, parent):  # type: ignore[no-untyped-def]
-    """Hang ``node`` below ``parent``, as its first child."""
     tree[PARENT, node] = parent
     follower = tree[_CHILD, parent]
     tree[NEXT, node] = follower
@@ -50,7 +49,6 @@ def _attach(tree, node, parent):  # type: ignore[no-untyped-def]
 
 @compiled(nan=False)
 def _detach(tree, node):  # type: ignore[no-untyped-def]
-    """Take ``node`` out of the list of its parent's children."""
     before = tree[_PREVIOUS, node]
     after = tree[NEXT, node]
     if before >= 0:
@@ -66,15 +64,7 @@ def corner_tree(supply, demand, row_order, column_order, tree, flow):  # type: i
     """The north-west corner tree: rows and columns are matched greedily in the given orders.
 
     With both orders ascending in x and y it is optimal for cost_ij = −x_i y_j (the monotone coupling).
-    It is strongly feasible: on a tie the row moves on, so an empty edge always joins a child row to its column.
-
-    Args:
-        supply: Whole numbers, float64 [n].
-        demand: Whole numbers of the same total, float64 [m].
-        row_order: int64 [n].
-        column_order: int64 [m].
-        tree: int64 [6, n + m], overwritten.
-        flow: float64 [n + m], overwritten.
+    Strongly feasible: on a tie the row moves on, so an empty edge always joins a child row to its column.
     """
     n = supply.size
     m = demand.size
@@ -217,17 +207,10 @@ def pivot_tree(tree, flow, dual, row, column_node, n, reduced):  # type: ignore[
 
 @compiled(nan=False)
 def improve_tree(cost, tree, flow, dual, tolerance):  # type: ignore[no-untyped-def]
-    """Pivot from the given tree to an optimal one.
+    """Pivot from the given tree to an optimal one; returns the number of pivots, or −1 at the safety limit.
 
-    Args:
-        cost: float64 [n, m].
-        tree: int64 [6, n + m], changed in place.
-        flow: float64 [n + m], changed in place.
-        dual: float64 [n + m], set anew.
-        tolerance: An edge enters while its reduced cost is below −tolerance: the best of one row, rows in turn.
-
-    Returns:
-        The number of pivots, or −1 at the safety limit.
+    cost: float64 [n, m]. An edge enters while its reduced cost is below −tolerance: the best of one row,
+    rows in turn.
     """
     n, m = cost.shape
     _set_duals(cost, tree, dual)

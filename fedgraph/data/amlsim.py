@@ -58,16 +58,7 @@ def load(dataset: str, request: base.Request) -> Graph:
 
 
 def with_banks(graph: Graph, params: Params, seed: int) -> Graph:
-    """The graph with accounts dealt to banks at random.
-
-    Args:
-        graph: of accounts.
-        params: how many banks, and how unequal: sizes follow 1/k^sizes, and every bank gets at least one account.
-        seed: names the random stream.
-
-    Raises:
-        DataError: more banks than accounts.
-    """
+    """The graph with ``owner`` drawn at random; sizes follow 1/k^sizes and every bank gets at least one account."""
     if params.banks > graph.num_nodes:
         raise DataError(f"{params.banks} banks for {graph.num_nodes} accounts; allowed: 1 … {graph.num_nodes}")
     weights = 1.0 / np.arange(1, params.banks + 1) ** params.sizes
@@ -78,11 +69,7 @@ def with_banks(graph: Graph, params: Params, seed: int) -> Graph:
 
 
 def read(data: base.Published, raw: RawFiles) -> Graph:
-    """Accounts and transfers as one graph.
-
-    Raises:
-        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
-    """
+    """Accounts and transfers as one graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
     accounts = _table(raw, _NODES, ("nodeid", "isFraud", "init_balance"))
     transfers = _table(raw, _TRANSFERS, ("sourceNodeId", "targetNodeId", "value", "time"))
     n = len(accounts)

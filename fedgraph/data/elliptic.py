@@ -25,11 +25,7 @@ DATASETS = published.records("elliptic")
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph of the three files.
-
-    Raises:
-        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
-    """
+    """The graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
     table = arrays.numbers(raw, ROWS)
     if table.shape[1] < 3:
         raise DataError(f"{raw.folder / ROWS}:1: {table.shape[1]} columns; allowed: transaction, time step, and features")

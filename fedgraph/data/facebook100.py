@@ -125,15 +125,7 @@ def load(dataset: str, request: base.Request) -> Graph:
 
 
 def read(raw: RawFiles, name: str) -> Campus:
-    """One campus.
-
-    Args:
-        raw: the folder.
-        name: of the campus, as its file is called.
-
-    Raises:
-        DataError: the file is no MATLAB 5 file, or holds something else; the line says what was found and what is allowed.
-    """
+    """The campus of ``<name>.mat``. Raises ``DataError`` naming the file, what was found and what is allowed."""
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 

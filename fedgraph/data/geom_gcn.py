@@ -22,13 +22,7 @@ DATASETS = published.records("geom_gcn")
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph of the two text tables, with the ten published splits where they lie beside them.
-
-    Node i is the one that the files call i.
-
-    Raises:
-        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
-    """
+    """The graph of the two text tables; node i is the one that the files call i."""
     dataset, counts = data.key.partition("/")[2], data.counts
     nodes, words, labels = _table(raw, counts, listed=dataset == "actor")
     if not np.array_equal(np.sort(nodes), np.arange(nodes.size)):
@@ -57,18 +51,9 @@ def _splits(dataset: str, raw: RawFiles, num_nodes: int) -> tuple[Masks, ...]:
 
 
 def _table(raw: RawFiles, counts: Counts, listed: bool) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """The table of nodes.
+    """Node ids [n], numbers of the feature column per node, labels [n]; ``DataError`` naming the lines otherwise.
 
-    Args:
-        raw: the folder.
-        counts: of the published data set.
-        listed: whether a line names the words that occur; otherwise it has 0 or 1 for every word.
-
-    Returns:
-        Node ids [n], int64; the numbers of the feature column of each node; labels [n], int64.
-
-    Raises:
-        DataError: it names the lines.
+    listed: the numbers are those of the words that occur; otherwise 0 or 1 for every word.
     """
     file, faults = str(raw.folder / _TABLE), Faults()
     nodes, words, labels = [], [], []

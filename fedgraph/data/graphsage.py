@@ -19,11 +19,7 @@ DATASETS = published.records("graphsage")
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph of the two files, with the published split.
-
-    Raises:
-        DataError: it names file, what was found and what is allowed; or counts are not the published ones.
-    """
+    """The graph. Raises ``DataError`` naming file, what was found and what is allowed."""
     file = str(raw.folder / ROWS)
     parts = npz.archive_members(raw.read(ROWS), file, ("feature", "label", "node_types"))
     if lacking := [k for k in ("feature", "label", "node_types") if k not in parts]:

@@ -19,11 +19,7 @@ DATASETS = published.records("graphsaint")
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph of the four files, with the published split.
-
-    Raises:
-        DataError: it names file, what was found and what is allowed; or counts are not the published ones.
-    """
+    """The graph. Raises ``DataError`` naming file, what was found and what is allowed."""
     sources, targets, n = npz.sparse_matrix_ends(raw, EDGES)
     rows, classes = npz.npy_array(raw, ROWS), data.counts.classes
     if rows.ndim != 2 or rows.shape[0] != n:

@@ -19,11 +19,7 @@ DATASETS = published.records("ogbn")
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph in a folder with ``raw`` and ``split``.
-
-    Raises:
-        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
-    """
+    """The graph in a folder with ``raw`` and ``split``. Raises ``DataError`` naming file, line, found and allowed."""
     edges, rows, labels, *split = data.files
     features = arrays.numbers(raw, rows)
     n = features.shape[0]

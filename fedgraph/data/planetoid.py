@@ -28,12 +28,7 @@ DATASETS = published.records("planetoid")
 
 
 def stand_in(data: published.Published, seed: int) -> Graph:
-    """The stand-in, with a split of the published sizes: 20 nodes per class train, 500 validate, 1,000 are tested.
-
-    Args:
-        data: the record.
-        seed: names the random streams of the graph and of its split.
-    """
+    """The stand-in, with a split of the published sizes: 20 nodes per class train, 500 validate, 1,000 are tested."""
     graph = data.generated(seed)
     rng = seeds.generator(seed, "data", data.key, "split")
     train = splits.per_class_split(graph, 20, 0, rng).train
@@ -42,11 +37,7 @@ def stand_in(data: published.Published, seed: int) -> Graph:
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph of the raw files, nodes in Planetoid's order: test nodes at the rows that ``test.index`` names.
-
-    Raises:
-        DataError: a file is not byte for byte the published one, or counts are not the published ones.
-    """
+    """The graph of the raw files, nodes in Planetoid's order (test nodes at the rows that ``test.index`` names)."""
     prefix = f"ind.{data.key.partition('/')[2]}"
     parts = {part: _unpickle(raw.read(f"{prefix}.{part}")) for part in ("tx", "ty", "allx", "ally", "graph")}
     test = np.array(raw.read(f"{prefix}.test.index").split(), dtype=np.int64)

@@ -70,11 +70,7 @@ def stand_in(data: published.Published, seed: int) -> GraphCollection:
 
 
 def read(data: published.Published, raw: RawFiles) -> GraphCollection:
-    """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels.
-
-    Raises:
-        DataError: it names file, line, what was found and what is allowed; or counts are not the published ones.
-    """
+    """The collection of the raw files, graphs and nodes in file order; classes are the sorted values of the graph labels."""
     dataset = data.key.partition("/")[2]
     prefix = dataset.upper()
     owner = graph_indicator(raw, f"{prefix}_graph_indicator.txt")
@@ -131,19 +127,7 @@ def degree_features(collection: GraphCollection, max_degree: int) -> GraphCollec
 
 
 def read_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
-    """The arcs of ``NAME_A.txt``.
-
-    Args:
-        raw: the folder.
-        file: its name.
-        owner: of :func:`graph_indicator`.
-
-    Returns:
-        int64 [m, 2], nodes counted from 0.
-
-    Raises:
-        DataError: lines name no node, or nodes of two graphs.
-    """
+    """int64 [m, 2], counted from 0. owner: of :func:`graph_indicator`."""
     given = arrays.numbers(raw, file, 2, blanks=True)
     found = arrays.whole(given, owner.size + 1, raw, file, least=1, what="nodes of the graph indicator")
     ends = found - 1
@@ -157,14 +141,7 @@ def read_arcs(raw: RawFiles, file: str, owner: np.ndarray) -> np.ndarray:
 
 
 def graph_indicator(raw: RawFiles, file: str) -> np.ndarray:
-    """The graph of each node, from ``NAME_graph_indicator.txt``.
-
-    Returns:
-        int64 [nodes], counted from 0, never falling and without a gap.
-
-    Raises:
-        DataError: the file is empty, or a line breaks that order.
-    """
+    """int64 [nodes]: each node's graph, counted from 0, never falling and without a gap."""
     found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=1)
     if not found.size:
         raise DataError(f"{raw.folder / file}: empty; allowed: one line per node")
@@ -178,53 +155,20 @@ def graph_indicator(raw: RawFiles, file: str) -> np.ndarray:
 
 
 def graph_classes(raw: RawFiles, file: str, num_graphs: int) -> np.ndarray:
-    """The class of each graph, as written.
-
-    Returns:
-        int64 [num_graphs].
-
-    Raises:
-        DataError: lines are no whole numbers, or not as many as graphs.
-    """
+    """int64 [graphs]: each graph's class, as written."""
     found = arrays.whole(arrays.numbers(raw, file, 1, blanks=True)[:, 0], None, raw, file, least=None)
     return _as_many(raw, file, found, num_graphs, "graphs")
 
 
 def node_kinds(raw: RawFiles, file: str, num_nodes: int, num_kinds: int | None) -> np.ndarray:
-    """The kind of each node.
-
-    Args:
-        raw: the folder.
-        file: ``NAME_node_labels.txt``.
-        num_nodes: how many lines there must be.
-        num_kinds: kinds are 0 … num_kinds − 1; None: any whole numbers.
-
-    Returns:
-        int64 [num_nodes].
-
-    Raises:
-        DataError: lines are out of range, or not as many as nodes.
-    """
+    """int64 [nodes] in 0 … num_kinds − 1; any whole numbers where nobody knows how many kinds there are."""
     given = arrays.numbers(raw, file, 1, blanks=True)[:, 0]
     found = arrays.whole(given, num_kinds, raw, file, least=None if num_kinds is None else 0, what="kinds of nodes")
     return _as_many(raw, file, found, num_nodes, "nodes")
 
 
 def node_attributes(raw: RawFiles, file: str, num_nodes: int, width: int | None) -> np.ndarray:
-    """The numbers of each node.
-
-    Args:
-        raw: the folder.
-        file: ``NAME_node_attributes.txt``.
-        num_nodes: how many lines there must be.
-        width: numbers in each line; None: as in the first.
-
-    Returns:
-        float64 [num_nodes, width], finite.
-
-    Raises:
-        DataError: lines are malformed, or not as many as nodes.
-    """
+    """float64 [nodes, width], finite. width: None: as in the first line."""
     return _as_many(raw, file, arrays.numbers(raw, file, width, blanks=True), num_nodes, "nodes")
 
 

@@ -49,11 +49,7 @@ def _federation(request: base.Request) -> Graph:
 
 
 def read(data: published.Published, raw: RawFiles) -> Graph:
-    """The graph of one language.
-
-    Raises:
-        DataError: it names file, line or node, what was found and what is allowed; or counts are not the published ones.
-    """
+    """The graph of one language. Raises ``DataError`` naming file, line or node, what was found and what is allowed."""
     edges, words, target = data.files
     features = _features(raw, words)
     # int64 [n]: 1 where mature. A node may stand twice with the same label (the published FR file has two such).

@@ -129,11 +129,7 @@ def shared_training(plan: Plan) -> Plan:
 
 
 def require_deployable(plan: Plan) -> None:
-    """Refuse a plan that cannot be deployed.
-
-    Raises:
-        ScenarioError: with the reason.
-    """
+    """``ScenarioError`` that says why a row of this plan cannot be deployed."""
     facts, guarantee = plan.facts, plan.guarantee
     if facts.viewer not in FEDERATED:
         why = f"its viewer is {facts.viewer.value}: one party computes it, so nobody is a client; export a row of trust: sums"
@@ -170,7 +166,6 @@ def _refusal(release: PlannedRelease) -> str:
 
 
 def _span(release: PlannedRelease) -> range:
-    """The rounds of a release if they follow one another, from the first on."""
     return range(release.rounds[0], release.rounds[0] + len(release.rounds)) if release.rounds else range(0)
 
 
@@ -186,20 +181,12 @@ def _largest(bound: Bound) -> float:
 
 
 def planned_sums(plan: Plan, dimensions: Mapping[str, int]) -> dict[str, PlannedSum]:
-    """Per path, the numbers of its release.
-
-    Args:
-        plan: that is deployed.
-        dimensions: path → entries of one value.
-    """
+    """Per path, the numbers of its release. dimensions: entries of one value, per path."""
     return {r.path: _planned_sum(r, dimensions[r.path], num_honest(plan)) for r in plan.schedule.releases}
 
 
 def num_honest(plan: Plan) -> int:
-    """How many clients' noise hides one unit in what the viewer sees.
-
-    It is all but the colluders'; one where messages are seen.
-    """
+    """How many clients' noise hides one unit in what the viewer sees: all but the colluders'; one where messages are seen."""
     secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
     return plan.schedule.min_clients - plan.facts.colluders if secure else 1
 

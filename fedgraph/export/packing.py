@@ -16,26 +16,13 @@ T = TypeVar("T")
 
 
 def write(path: Path, value: object) -> None:
-    """Write ``value`` to a file.
-
-    Args:
-        path: of the file.
-        value: made of frozen records.
-    """
+    """``value``, made of frozen records."""
     text = base64.b64encode(zlib.compress(to_bytes(value))).decode()
     path.write_text(json.dumps({"holds": type(value).__name__, "bytes": text}) + "\n", encoding="utf-8")
 
 
 def read(path: Path, kind: type[T]) -> T:
-    """The value that ``write`` wrote.
-
-    Args:
-        path: of the file.
-        kind: the class of the value.
-
-    Raises:
-        DataError: the file holds none, in one line.
-    """
+    """The ``kind`` that ``write`` wrote. ``DataError`` in one line where the file holds none."""
     try:
         found = from_bytes(zlib.decompress(base64.b64decode(json.loads(path.read_text(encoding="utf-8"))["bytes"])))
     except Exception as error:

@@ -116,11 +116,7 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> Deployab
 
 
 def _round_cohorts(settings: Participation, plan: Plan, cell: Cell, context: Context) -> list[list[int]]:
-    """The clients of each round, as the run drew them; empty where all answer.
-
-    Raises:
-        ScenarioError: a round could be short of one.
-    """
+    """The clients of each round, as the run drew them. ``ScenarioError`` where a round could be short of one."""
     if (who := attendance.drawn_attendance(settings, plan, cell, context)) is None:
         return []
     if settings.sample != "fixed" or settings.drop_out or settings.deadline_s is not None:
@@ -168,11 +164,7 @@ def export(found: Deployable, framework: str, out: Path, force: bool = False) ->
 
 
 def price_of_project(folder: Path, expected: float) -> float:
-    """What ``fedgraph price`` finds in the files.
-
-    Raises:
-        ScenarioError: it is not ``expected``, to within ``_AGREES``.
-    """
+    """What ``fedgraph price`` finds in the files. ``ScenarioError`` where it is not ``expected``, to within ``_AGREES``."""
     total = pricing.price(folder).headline.total
     if total is None or not abs(total.epsilon - expected) <= _AGREES:
         said = "no ε" if total is None else f"ε = {total.epsilon:.6g}"
@@ -183,11 +175,7 @@ def price_of_project(folder: Path, expected: float) -> float:
 
 
 def _write_files(found: Deployable, framework: str, folder: Path) -> None:
-    """Every file of the project, all from one manifest.
-
-    Raises:
-        ScenarioError: the plan is too large to be sent.
-    """
+    """Every file of the project, all from one manifest."""
     layout = layouts()[framework]
     home = folder / Path(layout["shared/planned.py.j2"]).parent
     home.mkdir(parents=True)

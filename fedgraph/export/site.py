@@ -50,15 +50,7 @@ class Site:
         return self.subgraph.client
 
     def bounded(self, model: Mapping[str, np.ndarray], round_: int) -> dict[str, tuple[str, np.ndarray]]:
-        """What the plan lets this client release in a round: bounded by the desk, without noise.
-
-        Args:
-            model: what was broadcast.
-            round_: from 0.
-
-        Returns:
-            Name → (path, value).
-        """
+        """name → (path, value) of what the plan lets this client release in the round: bounded by the desk, without noise."""
         streams = Streams(self.secret, ("site", self.client, round_), self.plan.fingerprint)
         planned = [_in_clear(r) for r in self.plan.schedule.of_client(self.client)]
         desk = Desk("site", self.client, round_, planned, streams.generator("noise"))
@@ -76,15 +68,10 @@ def _in_clear(release: PlannedRelease) -> PlannedRelease:
 
 @lru_cache(maxsize=4)
 def open_site(plan: Path, digest: str, graph: Path) -> Site:
-    """The client whose graph lies in a file, once per process.
-
-    Args:
-        plan: file of the plan.
-        digest: SHA-256 of that file.
-        graph: file of the client's graph.
+    """The client whose graph lies in the file ``graph``, once per process.
 
     Raises:
-        DataError: the plan is another one, or the graph has other columns or nodes than were planned.
+        DataError: the plan is not the one of ``digest`` (SHA-256), or the graph has other columns or nodes than were planned.
     """
     made = read_plan(plan, digest)
     subgraph = packing.read(graph, Subgraph)
@@ -99,11 +86,7 @@ def open_site(plan: Path, digest: str, graph: Path) -> Site:
 
 
 def read_plan(path: Path, digest: str) -> Plan:
-    """The plan in a file.
-
-    Raises:
-        DataError: its SHA-256 is not ``digest``.
-    """
+    """The plan in a file. ``DataError`` where its SHA-256 is not ``digest``."""
     found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no file"
     if found != digest:
         raise DataError(f"{path}: not the plan that was exported ({found[:12]}, not {digest[:12]}); export it again")
@@ -111,14 +94,9 @@ def read_plan(path: Path, digest: str) -> Plan:
 
 
 def save_answer(plan: Plan, state: State, folder: Path) -> None:
-    """Write ``state.json``, and of what classifies nodes ``predictions.csv`` of the public ones, where there are any.
+    """``state.json``, and of what classifies nodes ``predictions.csv`` of the public ones, where there are any.
 
     Both follow from released values.
-
-    Args:
-        plan: of all.
-        state: after the last round.
-        folder: that is made if it is not there.
     """
     folder.mkdir(parents=True, exist_ok=True)
     packing.write(folder / "state.json", state)

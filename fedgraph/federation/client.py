@@ -64,19 +64,7 @@ def run_blocks(
 def run_stale(
     blocks: Sequence[int], held: Held, job: Job, round_: int, *models: dict[str, np.ndarray]
 ) -> list[ClientMessage] | list[BlockMessage]:
-    """As ``run_blocks``, where each client has the model with which it began.
-
-    Args:
-        blocks: numbers of the blocks, ascending.
-        held: the subgraphs of their clients.
-        job: the training run.
-        round_: the round, from 0.
-        models: of ``Attendance.needed``, in order.
-
-    Raises:
-        RuntimeFailure: the job does not say who began with which model.
-        FedgraphError: a client failed; the message names method, client and round.
-    """
+    """As ``run_blocks``, where each client has the model with which it began. models: of ``Attendance.needed``, in order."""
     if job.attendance is None or job.attendance.versions is None:
         raise RuntimeFailure(f"round {round_}: nobody knows which client began with which model")
     since = job.attendance.versions[round_]
@@ -110,7 +98,6 @@ def _one_by_one(clients: range, held: Held, job: Job, model: Model, round_: int,
 
 
 def _run_block(block: int, clients: range, held: Held, job: Job, model: Model, round_: int, board: Board) -> BlockMessage:
-    """The sum of what one block sends: computed at once where that can be, else client by client."""
     one_by_one = _one_by_one(clients, held, job, model, round_, board)
     try:
         work = _together(job, held, block, clients) if job.attendance is None else None
@@ -136,11 +123,7 @@ def _named(error: Exception, where: str) -> FedgraphError:
 def _at_once(
     clients: range, work: Any, job: Job, model: dict[str, np.ndarray], round_: int
 ) -> tuple[list[Release | Line], dict[str, Released]]:
-    """One block as one client.
-
-    Returns:
-        (ledger lines, what all ``clients`` release together).
-    """
+    """(ledger lines, what all ``clients`` release together)."""
     method = kinds.method(job.plan.method)
     streams = Streams(job.root, block_path(job.stream, clients[0], clients[-1], round_), job.fingerprint)
     own, noise = job.plan.schedule.of_client(clients[0]), streams.generator("noise")
@@ -169,7 +152,6 @@ def _together(job: Job, held: Held, block: int, clients: range) -> Any:
 
 
 def _run_client(client: int, held: Held, job: Job, model: Model, round_: int, board: Board) -> ClientMessage:
-    """The message of one client; what it prepared is kept for the next round."""
 
     def streams_of(which: int) -> Streams:
         return Streams(job.root, client_path(job.stream, client, which), job.fingerprint)

@@ -96,7 +96,6 @@ class ClientMessage:
 
     @property
     def num_clients(self) -> int:
-        """How many clients it stands for: one."""
         return 1
 
     @property
@@ -183,11 +182,7 @@ def cut_into_blocks(num_clients: int) -> tuple[range, ...]:
 
 
 def block_piece(partition: Partition, blocks: Sequence[int]) -> dict[int, Subgraph]:
-    """What the actor that has these blocks of clients holds, and no other client's data.
-
-    Returns:
-        Client → its subgraph.
-    """
+    """What the actor that has these blocks of clients holds: their subgraphs, by their numbers, and no other client's."""
     cut = cut_into_blocks(partition.num_clients)
     return {client: partition.subgraphs[client] for block in blocks for client in cut[block]}
 
@@ -202,16 +197,7 @@ def adds_up(plan: Plan) -> bool:
 
 
 def block_sum(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
-    """The sum of what the clients of a block released, in their order; each message is forgotten once it is added.
-
-    Args:
-        block: its number.
-        messages: of its clients.
-        round_: from 0.
-
-    Raises:
-        RuntimeFailure: a client sent other parts, or other shapes, than those before it.
-    """
+    """The sum of what the clients of ``block`` released, in their order; each is forgotten once it is added."""
     released: dict[str, Summed] | None = None
     lines: list[Release | Line] = []
     count = 0
@@ -228,14 +214,7 @@ def block_sum(block: int, messages: Iterable[ClientMessage], round_: int) -> Blo
 
 
 def merged_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
-    """``parts`` with every two halves of a branch added; one is left when all blocks are there.
-
-    Args:
-        parts: in ascending order of their blocks.
-
-    Raises:
-        RuntimeFailure: two halves hold other parts.
-    """
+    """``parts`` (ascending) with every two halves of a branch added; one is left when all blocks are there."""
     done: list[BlockMessage] = []
     for part in parts:
         done.append(part)
@@ -254,16 +233,10 @@ def tree_total(parts: Sequence[BlockMessage]) -> BlockMessage:
 
 
 def _siblings(left: BlockMessage, right: BlockMessage) -> bool:
-    """Whether both are halves of one branch of the binary tree."""
     return left.width == right.width and left.first % (2 * left.width) == 0 and left.first + left.width == right.first
 
 
 def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
-    """The sum of two neighbouring parts; one without any client adds nothing.
-
-    Raises:
-        RuntimeFailure: they hold other parts.
-    """
     if left.num_clients and right.num_clients and set(left.released) != set(right.released):
         raise RuntimeFailure(
             f"round {left.round}: blocks of clients sent {sorted(left.released)} and {sorted(right.released)}; round aborted"
@@ -277,11 +250,7 @@ def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
 
 
 def _require_alike(message: ClientMessage, known: dict[str, Summed]) -> None:
-    """Refuse a message that cannot be added: its noise would be missing from the sum.
-
-    Raises:
-        RuntimeFailure: a client sent other parts, or other shapes, than those before it.
-    """
+    """``RuntimeFailure`` where a client sent other parts, or other shapes, than those before it: its noise would be missing."""
     if set(message.released) != set(known):
         raise RuntimeFailure(
             f"round {message.round}: client {message.client} sent {sorted(message.released)}, others {sorted(known)}; "
@@ -298,14 +267,10 @@ def _require_alike(message: ClientMessage, known: dict[str, Summed]) -> None:
 def union(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
     """Many clients' subgraphs as one, for methods that compute the clients of a block together.
 
+    Returns: (the disjoint union, starts: int64 [k + 1]); ``subgraphs[i]`` has the rows ``starts[i]`` … ``starts[i + 1] − 1``.
+
     A node that two clients hold is there twice, without an edge between the two. ``client`` is the first one's number;
     there is no centre.
-
-    Args:
-        subgraphs: one or more.
-
-    Returns:
-        (the disjoint union, starts: int64 [k + 1]); ``subgraphs[i]`` has the rows ``starts[i]`` … ``starts[i + 1] − 1``.
     """
     first = subgraphs[0]
     if len(subgraphs) == 1:
@@ -331,13 +296,7 @@ def union(subgraphs: Sequence[Subgraph]) -> tuple[Subgraph, np.ndarray]:
 
 
 def _stacked(matrices: Sequence[sp.csr_array], shifts: np.ndarray, columns: int) -> sp.csr_array:
-    """One matrix under the other.
-
-    Args:
-        matrices: CSR each.
-        shifts: int64 [k], by which the columns of each are moved.
-        columns: of the result.
-    """
+    """Rows of all, one matrix under the other, the columns of each moved by its shift."""
     counts = np.array([m.indptr[-1] for m in matrices], dtype=np.int64)
     rows = np.concatenate([np.diff(m.indptr) for m in matrices])
     indptr = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])

@@ -55,7 +55,6 @@ class Link:
 
     @property
     def words(self) -> str:
-        """Its rates and latency, for a report."""
         return f"{self.down / 1e6:g} Mbit/s down, {self.up / 1e6:g} up, {self.latency * 1e3:g} ms one way"
 
 
@@ -233,11 +232,7 @@ def some_round(
 def _drawn(
     settings: Participation, num_clients: int, root: int, path: tuple[str | int, ...], round_: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One round.
-
-    Returns:
-        (bool [clients], who is asked; bool [clients], who of them answers in time; float64 [clients], seconds of computing).
-    """
+    """(who is asked, who of them answers in time: bool [clients]; seconds of computing: float64 [clients]), one round."""
     rng = seeds.generator(root, "participation", *path, round_)
     order = rng.permutation(num_clients)
     coins = rng.random(num_clients)

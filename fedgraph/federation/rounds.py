@@ -168,17 +168,9 @@ def run(
 def advance_rounds(
     clients: Clients, partition: Any, job: Job, before: Advanced | None, rounds: range, keep: frozenset[int]
 ) -> Advanced:
-    """At the server: ``rounds`` of one training.
+    """At the server: ``rounds`` of one training, from ``before`` or from the beginning.
 
     A round is one call of every client actor and one merge. What does not change travels once, before the first round.
-
-    Args:
-        clients: the actors that hold them.
-        partition: as the runtime dealt it to them.
-        job: the training run.
-        before: where the training stands; None: at its beginning.
-        rounds: which follow one another.
-        keep: after which rounds, counted from 1, the state is kept.
     """
     named = dataclasses.replace(job, key=f"{os.getpid()}:{next(_runs)}:{job.key}")
     handle = clients.share("job", named)

@@ -28,24 +28,15 @@ def merge(
     parts: Sequence[Sequence[ClientMessage] | Sequence[BlockMessage]],
     opened: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]] = lambda sums: sums,
 ) -> tuple[State, Receipt]:
-    """The next state from what the workers sent: messages of clients, or sums over blocks of them.
+    """(next state, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
 
     Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
     messages aborts: the noise that the missing clients would have added is part of the guarantee. Where clients may be absent
     (``participation``), such a round is aborted before anybody sends: no message comes, and the model stays.
 
     Args:
-        job: the training run.
-        state: before the round.
-        round_: from 0.
         parts: of each worker.
         opened: what the sums stand for.
-
-    Returns:
-        (next state, receipt).
-
-    Raises:
-        RuntimeFailure: too few clients finished, their messages cannot be added, or learning diverged.
     """
     messages = sorted((m for part in parts for m in part), key=lambda m: m.first)
     finished = sum(m.num_clients for m in messages)
@@ -92,17 +83,7 @@ def _too_few(round_: int, name: str, least: int) -> RuntimeFailure:
 
 
 def _inbox(messages: Sequence[ClientMessage], round_: int, sums_only: bool, summed: Sequence[tuple[str, int]] = ()) -> Inbox:
-    """Messages as the method may see them.
-
-    Args:
-        messages: in the order of the clients.
-        round_: from 0.
-        sums_only: nobody sees a single message.
-        summed: (part, clients that must be in its sum) of which the method receives the sum alone.
-
-    Raises:
-        RuntimeFailure: a part that must be added is missing at a client, has several shapes, or is a sum of too few.
-    """
+    """summed: parts of which the method receives the sum alone, and how many clients must be in it."""
     names = sorted({name for m in messages for name in m.released})
     for m in messages:
         if sums_only and sorted(m.released) != names:  # its share of the noise would be missing from the sum

@@ -18,15 +18,9 @@ BYTES_PER_PAIR = 24  # peak memory of ``likely_links`` for one ordered pair
 
 
 def propensities(degrees: np.ndarray) -> np.ndarray:
-    """The propensity x of every node, by the fixed point x_i ← d_i / Σ_{j≠i} x_j/(1 + x_i x_j).
+    """float64 [n], x of every node, by the fixed point x_i ← d_i / Σ_{j≠i} x_j/(1 + x_i x_j).
 
-    Nodes of equal degree have equal propensity. Fewer than three nodes all have 1.
-
-    Args:
-        degrees: float [n]; rounded, and moved into 1 … n − 2, first.
-
-    Returns:
-        float64 [n], between ``LEAST`` and ``MOST``.
+    degrees: [n], rounded and moved into 1 … n − 2 first. Nodes of equal degree have equal propensity.
     """
     n = degrees.size
     if n < 3:

@@ -75,15 +75,7 @@ def adjacency_of(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
 
 
 def owners_of(graph: Graph, pairs: np.ndarray) -> np.ndarray:
-    """The owners of edges.
-
-    Args:
-        graph: The graph that says who owns which edge.
-        pairs: int64 [m, 2], edges of the graph.
-
-    Returns:
-        int64 [m, k]; −1 where there is no further owner. k is 0 where the data name none.
-    """
+    """int64 [m, k], the owners of the edges ``pairs``; −1 where there is no further one. k is 0 where the data name none."""
     if not graph.edge_owners or not len(pairs):
         return np.zeros((len(pairs), len(graph.edge_owners)), dtype=np.int64)
     columns = [np.asarray(owners[pairs[:, 0], pairs[:, 1]]).ravel().astype(np.int64) - 1 for owners in graph.edge_owners]
@@ -276,7 +268,6 @@ class Blocks:
         return np.concatenate(parts)
 
     def _known(self, pairs: np.ndarray) -> np.ndarray:
-        """As ``known_of``, all pairs at once."""
         one, two = pairs[:, 0], pairs[:, 1]
         columns: list[np.ndarray] = []
         last = len(self.hops)

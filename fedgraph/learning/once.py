@@ -79,14 +79,7 @@ def _locked(stack: contextlib.ExitStack, file: Path, wait: bool = True) -> bool:
 
 
 def digest(*parts: object) -> str:
-    """A name for what is computed from these parts.
-
-    Args:
-        parts: Arrays and sparse CSR arrays, which are named by their entries; of all others what ``repr`` writes.
-
-    Returns:
-        SHA-256 as 64 hexadecimal digits: equal for equal arrays, and for others that are written alike.
-    """
+    """Names what is computed: equal for equal arrays (sparse ones too) and for others that are written alike."""
     found = hashlib.sha256()
     for part in parts:
         arrays = (part.indptr, part.indices, part.data) if isinstance(part, sp.csr_array) else (part,)
@@ -100,14 +93,11 @@ def digest(*parts: object) -> str:
 
 
 def made_once(key: str, make: Callable[[], Made]) -> Made:
-    """What ``make`` gives, or what another process has made under this key. While one process makes it, others wait.
+    """``make()``, or what another process made under this key; while one makes it, others wait.
 
     Args:
-        key: Names what is made, from public data (``digest``).
-        make: Gives arrays alone, in tuples or records that can be pickled. What takes more than 64 MB is not kept.
-
-    Returns:
-        What was made; equal in all processes where ``make`` is deterministic.
+        key: names what is made, from public data (``digest``).
+        make: of arrays alone, in tuples or records that can be pickled.
     """
     if _folder is None:
         return make()

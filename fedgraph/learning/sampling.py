@@ -28,30 +28,12 @@ _ODD = 0x9E3779B97F4A7C15
 
 
 def priorities(one: np.ndarray, two: np.ndarray, coin: int) -> np.ndarray:
-    """A public coin for each pair of ids: uniform-looking, and the same in either order.
-
-    Args:
-        one: Integer [m], public ids.
-        two: Integer [m], public ids.
-        coin: A public number that names these coins.
-
-    Returns:
-        uint64 [m], splitmix64 (Steele et al. 2014) applied twice.
-    """
+    """uint64 [m], uniform-looking, symmetric in the two ids (splitmix64, Steele et al. 2014, applied twice)."""
     return hashed_keys(one, two, coin * _ODD % 2**64)
 
 
 def hashed_keys(one: np.ndarray, two: np.ndarray, key: int) -> np.ndarray:
-    """A hash of a key and of two ids in either order.
-
-    Args:
-        one: Integer [m].
-        two: Integer [m].
-        key: 0 … 2⁶⁴ − 1.
-
-    Returns:
-        uint64 [m].
-    """
+    """uint64 [m]: a hash of a key in 0 … 2⁶⁴ − 1 and of two ids in either order."""
     low, high = np.minimum(one, two).astype(np.uint64), np.maximum(one, two).astype(np.uint64)
     return _mix(_mix(low + np.uint64(key)) ^ (high * np.uint64(_ODD)))
 

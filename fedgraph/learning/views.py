@@ -67,15 +67,7 @@ def counts_words(public: Graph) -> bool:
 
 
 def rarity_weights(public: Graph, power: float) -> np.ndarray:
-    """A weight for each feature, log((m + 2) / (df + 1))^power, where df counts those of the m public rows that have it.
-
-    Args:
-        public: A graph whose features are public.
-        power: 0 gives ones.
-
-    Returns:
-        float32 [d], never zero where ``power`` is finite.
-    """
+    """log((m + 2) / (df + 1))^power of each feature, float32 [d]; df counts the m public rows that have it. Never zero."""
     rows = public.features
     frequency = np.bincount(rows.indices[rows.data != 0], minlength=rows.shape[1])
     return np.asarray(np.log((rows.shape[0] + 2) / (frequency + 1)) ** power, dtype=np.float32)
@@ -112,14 +104,7 @@ def public_basis(public: Graph, num_directions: int, alpha: float = 0.25, steps:
 
 
 def smoothed(over: sp.csr_array, block: np.ndarray, alpha: float, steps: int) -> np.ndarray:
-    """B ← (1 − α) W B + α block, ``steps`` times from B = block.
-
-    Args:
-        over: W, CSR [n, n].
-        block: float32 [n, k].
-        alpha: α.
-        steps: How many.
-    """
+    """B ← (1 − α) W B + α block, ``steps`` times from B = block; W = over [n, n], block float32 [n, k]."""
     out = block
     for _ in range(steps):
         out = np.float32(1 - alpha) * (over @ out) + np.float32(alpha) * block
@@ -230,15 +215,7 @@ class Pairs:
 
 
 def similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The kernel k(x, z) of all pairs of rows; 0 where either row is zero.
-
-    Args:
-        left: float32 [n, k], rows of length one or zero.
-        right: float32 [m, k], rows of length one or zero.
-
-    Returns:
-        float32 [n, m].
-    """
+    """k(x, z), float32 [n, m], of unit rows [n, k] and [m, k]; 0 where either row is zero."""
     found = left @ right.T
     found += np.float32(OFFSET)
     found *= np.float32(1 / (1 + OFFSET))

@@ -118,12 +118,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Answers and degrees of every client.
-
-    Raises:
-        ScenarioError: features or labels are not public, clients share edges, or all pairs do not fit into memory (which public
-            numbers alone say).
-    """
+    """Answers and degrees of every client; refuses what does not fit into memory, from public numbers alone."""
     attributes = base.require_attributes("blink", facts)
     if facts.membership.cut_edges_shared:
         raise ScenarioError("blink asks about pairs within a client: write cut_edges: dropped")
@@ -165,7 +160,6 @@ def _split(params: Params, budget: base.Budget) -> Split:
 
 
 def _releases(params: Params, facts: base.PublicFacts, split: Split, client: int) -> tuple[PlannedRelease, ...]:
-    """What one client releases: its answers about pairs, and with noise its degrees."""
     if params.links == "none":
         return ()
     n, now = facts.sizes.clients[client], range(1)
@@ -182,7 +176,6 @@ def _releases(params: Params, facts: base.PublicFacts, split: Split, client: int
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """Nothing is known; with ``links: none`` the network is trained at once, on no edge."""
     memory = Memory(int(rng.integers(2**63)))
     if plan.params.links != "none":
         return base.State({}, memory)
@@ -191,11 +184,6 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> sp.csr_array:
-    """CSR [n_i, n_i], the client's edges.
-
-    Raises:
-        DataError: the graph is not simple.
-    """
     require_simple(subgraph.graph.adjacency)
     return subgraph.graph.adjacency
 
@@ -236,16 +224,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def _placed(parts: list[sp.csr_array], members: tuple[np.ndarray, ...], num_nodes: int) -> sp.csr_array:
-    """Graphs of clients over the numbers of all nodes.
-
-    Args:
-        parts: CSR [n_i, n_i] of each client.
-        members: int64 [n_i], global ids of each client's nodes; together every node once.
-        num_nodes: n.
-
-    Returns:
-        CSR [n, n].
-    """
+    """Graphs of clients over the numbers of all nodes."""
     joint = sp.csr_array(sp.block_diag(parts, format="csr"))
     order = np.empty(num_nodes, dtype=np.int64)
     order[np.concatenate(members)] = np.arange(num_nodes)
@@ -264,19 +243,10 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """For each pair the log-likelihood ratio of all answers and of both degrees, the edge there against not.
+    """For each pair [m, 2] the log-likelihood ratio of all answers and of both degrees, the edge there against not.
 
-    Other pairs of a node are as likely there as not, so a degree is held against the known one and half of its other pairs.
-    Without noise only the sign means something.
-
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: what is known, without the pairs.
-        pairs: int64 [m, 2], global ids.
-
-    Returns:
-        float64 [m]; None where nothing was released.
+    graph: what is known, without the pairs. Other pairs of a node are as likely there as not, so a degree is held against the
+    known one and half of its other pairs. Without noise only the sign means something. None where nothing was released.
     """
     memory, split = state.memory, plan.made.split
     if memory.yeses is None or memory.degrees is None:

@@ -124,11 +124,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """T gradients and one release of rows, priced at 4C and 2.
-
-    Raises:
-        ScenarioError: features or labels are not public, or clients share edges.
-    """
+    """T gradients and one release of rows, priced at 4C and 2."""
     attributes = base.require_attributes("dpdgc", facts)
     if facts.membership.cut_edges_shared:
         raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
@@ -175,7 +171,6 @@ def _notes(params: Params, noised: tuple[tuple[Mechanism, Event], ...], budget: 
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """The first parameters; with ``steps: 0`` the classifier is trained at once, on public rows alone."""
     descended = descent_of(plan.params).start(plan.made.layout.start(rng))
     memory = Memory(int(rng.integers(2**63)), descended)
     if not plan.params.steps:
@@ -184,7 +179,6 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's rows; labels are those that are public."""
     own, labels = subgraph.graph.adjacency.tocoo(), plan.made.attributes.labels[subgraph.nodes]
     there = (np.ones(own.nnz, np.float32), (own.coords[0], subgraph.nodes[own.coords[1]]))
     rows = sp.csr_array(there, shape=(subgraph.nodes.size, plan.facts.sizes.num_nodes))
@@ -238,18 +232,10 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """For each pair the log-likelihood ratio of the released rows of both ends, the edge there against not, times s².
+    """For each pair [m, 2] the log-likelihood ratio of the released rows of both ends, the edge there against not, times s².
 
-    Other pairs in question are left out. Gradients are not read.
-
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: what is known, without the pairs.
-        pairs: int64 [m, 2], global ids.
-
-    Returns:
-        float64 [m]; None where nothing was released.
+    graph: what is known, without the pairs; other pairs in question are left out. Gradients are not read. None where nothing
+    was released.
     """
     if state.memory.released is None:
         return None

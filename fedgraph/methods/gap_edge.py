@@ -102,11 +102,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Every hop, priced.
-
-    Raises:
-        ScenarioError: features or labels are not public, or a directed edge is shared by two clients.
-    """
+    """Every hop, priced."""
     unread = params.hops and params.depth == "chosen" and params.in_sample
     return noisy_hops.plan_noisy_hops("gap_edge", params, facts, budget, (ALL_HOPS,) if unread else ())
 
@@ -131,11 +127,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """float [n, c] scores, from the cached hops (``graph`` is not read), or of the new nodes of a public ``graph``.
-
-    Raises:
-        RuntimeFailure: the last hop is not there.
-    """
+    """[n, c] scores: from the cached hops (``graph`` is not read), or of the new nodes of a public ``graph``."""
     memory = state.memory
     if memory.classifier is None or memory.scores is None:
         raise RuntimeFailure("gap_edge was asked for predictions before its last hop")

@@ -84,7 +84,6 @@ class Made:
     classifier: Layout
 
     def layout(self, stage: Stage) -> Layout:
-        """Of the parameters of ``stage``."""
         return self.encoder if stage == "encoder" else self.classifier
 
 
@@ -105,11 +104,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Noise multipliers of both stages and of the hops, and every release.
-
-    Raises:
-        ScenarioError: there is no public graph to answer for.
-    """
+    """Noise multipliers of both stages and of the hops, and every release."""
     first = 0 if params.encoder == "none" else params.steps
     return plan_capped_hops(
         "gap_node",
@@ -133,14 +128,12 @@ def _made(params: Params, facts: base.PublicFacts, first: int, capped: Caps) -> 
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """The first parameters of both stages."""
     descent = descent_of(plan.params)
     memory = Memory(descent.start(plan.made.encoder.start(rng)), descent.start(plan.made.classifier.start(rng)))
     return base.State({"encoder": memory.encoder.parameters, "classifier": memory.classifier.parameters}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's rows, its labels, and its graph as a hop hears it."""
     return node_caps.prepared(plan.made.caps, plan.made.basis, subgraph)
 
 
@@ -167,19 +160,8 @@ def _noisy_rows(
     desk: Desk,
     shown: dict[str, Released] | None = None,
 ) -> DenseMatrix:
-    """[H⁰ … Hᴷ] with the noise of round T, from the cache where it is there.
-
-    Args:
-        plan: of the run.
-        work: of the client.
-        model: what was broadcast in this round; its encoder is frozen.
-        round_: this round, T or later.
-        streams: of the client in this round.
-        desk: of the client in this round.
-        shown: takes the noisy hops of round T, for an attack that reads all that is priced (``Watch.opened``).
-
-    Returns:
-        Rows [n, (K + 1)·h], each hop at unit length.
+    """[H⁰ … Hᴷ] with the noise of round T, from the cache where it is there. shown: takes the noisy hops of round T, for an
+    attack that reads all that is priced (``Watch.opened``).
     """
     key, first = hop_key(streams, model["encoder"]), plan.made.first
     if key not in work.hops or round_ == first:
@@ -198,16 +180,7 @@ def _hop_name(number: int) -> str:
 
 
 def sent(plan: Planned, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
-    """What a node's neighbours will sum, before scaling.
-
-    Args:
-        plan: of the run.
-        encoder: its parameters, flat.
-        x: rows of the nodes.
-
-    Returns:
-        float [n, h]: rows as they are, hidden units, or class probabilities less 1/c.
-    """
+    """What a node's neighbours will sum, before scaling: [n, h]."""
     if plan.params.encoder == "none":
         return x.forward.to_dense().cpu().numpy()
     if plan.params.encoder == "hidden":
@@ -256,7 +229,8 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all readable messages say.
+    """For each unit (node, −1, label) what all readable messages say; None where the rounds were not kept, or nodes are
+    replaced. graph: all nodes, with every canary as in version 1.
 
     **Encoder** (rounds 0 … T−1): a message is a noisy sum of clipped gradients at known rows. Half of each canary's row is
     taken off, as its coin is unknown, and what is left is held against the canary's own gradient.
@@ -265,15 +239,6 @@ def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) 
     not know these rows, so they are left unread. Where the hops are shown (``Watch.opened``), rows are known exactly, and read
     as before. A canary without edges has the same hops in both versions, so they tell nothing of it by themselves, and cost the
     share of the budget that they have: of μ² it shows 1 − ``hop_share`` at most (``benchmarks.one_run_limits --rows``).
-
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: all nodes, with every canary as in version 1.
-        units: int64 [m, 3].
-
-    Returns:
-        float64 [m]; None where the rounds were not kept, or nodes are replaced.
     """
     weights = seen.known_shares(plan, state, units)
     if weights is None:
@@ -306,18 +271,7 @@ def _hops(plan: Planned, state: base.State) -> list[list[np.ndarray]]:
 
 
 def _joined(plan: Planned, model: base.Model, x: Any, hops: list[np.ndarray], of: np.ndarray) -> tuple[DenseMatrix, np.ndarray]:
-    """The classifier's rows of one client.
-
-    Args:
-        plan: of the run.
-        model: what was broadcast.
-        x: the client's rows.
-        hops: its noisy hops, [n, h] each.
-        of: int64, places of the canaries.
-
-    Returns:
-        (rows, products of those ``of`` them).
-    """
+    """(the classifier's rows of one client, products of those ``of``)."""
     parts = [unit_length(sent(plan, model["encoder"], x)), *(unit_length(hop) for hop in hops)]
     rows = DenseMatrix(np.concatenate(parts, axis=1))
     return rows, overlaps(rows, of)

@@ -103,11 +103,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One noisy sum a step; one noise multiplier, priced at each client's own size.
-
-    Raises:
-        ScenarioError: there is no public graph to answer for.
-    """
+    """One noisy sum a step; one noise multiplier, priced at each client's own size."""
     base.require_test_graph("heter_poisson", facts)
     others = [max(n - 1, 0) if params.cap == "all" else min(params.degree, n) for n in facts.sizes.clients]
     rates = tuple(min(1.0, params.mentions / max(m, 1)) for m in others)
@@ -143,14 +139,7 @@ def _event(params: Params, multiplier: float, rate: float, others: int) -> Event
 
 
 def _multiplier(params: Params, sizes: tuple[tuple[float, int], ...], units: int, budget: base.Budget) -> float:
-    """The noise of a step, as standard deviation / clip. Published: by Theorem 2; else the largest that some client needs.
-
-    Args:
-        params: settings.
-        sizes: (p, m) of each client.
-        units: nodes of the largest client.
-        budget: of all steps.
-    """
+    """σ / clip; published: Theorem 2."""
     if budget.calibrated_by == "published":
         how = (params.sampling_rate, params.mentions, units, params.steps, budget.delta)
         return calibrate.calibrate_published(lambda m: published.epsilon(m, *how), budget.epsilon)
@@ -165,17 +154,11 @@ def _multiplier(params: Params, sizes: tuple[tuple[float, int], ...], units: int
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
-    """The first parameters."""
     memory = descent_of(plan.params).start(plan.made.layout.start(rng))
     return base.State({"parameters": memory.parameters}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's features and edges.
-
-    Raises:
-        DataError: under ``cap: limit``, a node has more neighbours than the platform allows.
-    """
     graph, adjacency = subgraph.graph, subgraph.graph.adjacency
     if plan.params.cap == "promised":
         adjacency = bounded(adjacency, plan.params.degree, subgraph.nodes, COIN)
@@ -197,17 +180,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
 
 def mentioned(adjacency: sp.csr_array, drawn: np.ndarray, rate: float, rng: np.random.Generator) -> sp.csr_array:
-    """Whom each drawn row mentions.
-
-    Args:
-        adjacency: CSR [n, n].
-        drawn: bool [n].
-        rate: p, in [0, 1].
-        rng: secret coins, one for each stored entry of ``adjacency``.
-
-    Returns:
-        CSR [n, n] of float32 ones.
-    """
+    """CSR [n, n] of float32 ones: whom each drawn row mentions. drawn: bool [n]. rate: p. rng: secret coins, one an arc."""
     owner = np.repeat(np.arange(drawn.size), np.diff(adjacency.indptr))
     kept = drawn[owner] & ~drawn[adjacency.indices] & (rng.random(owner.size) < rate)
     arcs = (np.ones(int(kept.sum()), np.float32), (owner[kept], adjacency.indices[kept]))
@@ -233,19 +206,10 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say, as in ``sage_node``.
+    """For each unit (node, −1, label) what all rounds say, as in ``sage_node``; None where nothing was kept.
 
     A canary without edges has its own row only. Rows of others are known, who was drawn is not: of each row its expected share
     is taken off, and mentions are not. At q = 1 everybody is drawn, and the score is the exact log-likelihood ratio times s².
-
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: all nodes, with every canary as in version 1.
-        units: int64 [m, 3].
-
-    Returns:
-        float64 [m]; None where nothing was kept.
     """
     if not state.seen:
         return None

@@ -64,11 +64,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """All edges, in clear, at any ε.
-
-    Raises:
-        ScenarioError: features are not public.
-    """
+    """All edges, in clear, at any ε."""
     if facts.public.attributes is None:
         raise ScenarioError("link_clear needs public features: use it in task: link_prediction")
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC)
@@ -80,7 +76,6 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """Nothing is known but a seed for the encoder."""
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
@@ -90,7 +85,6 @@ def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
 
 
 def client(plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
-    """The client's edges, as they are."""
     return {"edges": desk.release("edges", work)}
 
 
@@ -103,11 +97,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
-    """float64 [m], of pairs [m, 2]: a heuristic, or the inner products of the encoder's rows.
-
-    Raises:
-        RuntimeFailure: the edges are not there.
-    """
+    """float64 [m]."""
     memory = state.memory
     if memory.graph is None:
         raise RuntimeFailure("link_clear was asked for scores before it had the edges")

@@ -130,12 +130,7 @@ Priced: TypeAlias = tuple[Mechanism, Event]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Every hop, and the sum or the steps that teach the decoder, priced.
-
-    Raises:
-        ScenarioError: there are no public features, nothing is left to read without hops, or clients share edges while
-            ``decoder: steps`` follows a hop.
-    """
+    """Every hop and the discriminant, priced."""
     attributes = facts.public.attributes
     if attributes is None:
         raise ScenarioError("link_hops needs public features: use it in task: link_prediction")
@@ -168,11 +163,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tuple[Priced, Priced, int]:
-    """The noise of both kinds of release; of shared edges events price one end.
-
-    Returns:
-        (of a hop, of the sum or step that teaches the decoder, clients that must finish).
-    """
+    """(of a hop, of the sum that teaches the decoder, clients that must finish); of shared edges events price one end."""
     if not budget.private:
         return base.NO_NOISE, base.NO_NOISE, 1
     whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
@@ -199,18 +190,13 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """Hop 0, which is public."""
     return _broadcast(plan, plan.made.public, 0)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's edges by the public coins of their pairs.
+    """The client's edges by the public coins of their pairs; of an edge to another client's node it counts one half.
 
-    Of an edge to another client's node a sum counts one half. Steps draw such an edge at one client alone, which has the node
-    of the smaller id.
-
-    Raises:
-        DataError: the graph is not simple.
+    Steps draw such an edge at one client alone, which has the node of the smaller id.
     """
     require_simple(subgraph.graph.adjacency)
     nodes, own = subgraph.nodes, links.edges_of(subgraph.graph.adjacency)
@@ -270,11 +256,7 @@ def _random(plan: Planned) -> np.ndarray:
 
 
 def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[Memory]:
-    """The state after ``hops`` hops.
-
-    It broadcasts all rows so far: for ``decoder: sum`` with how random pairs look in them, for ``decoder: steps`` with the
-    scorer, once all hops are there.
-    """
+    """All rows so far; of a sum how random pairs look in them, of steps the scorer, once all ``hops`` are there."""
     if plan.params.decoder == "sum":
         scale = links.Scale.of_random(_blocks(plan, rows).known_of(_random(plan)))
         return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())

@@ -102,11 +102,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """The one sum, priced; none with ``learns: false``.
-
-    Raises:
-        ScenarioError: there are no public features, or clients share edges that are learnt from.
-    """
+    """The one sum, priced."""
     attributes = facts.public.attributes
     if attributes is None or not attributes.num_features:
         raise ScenarioError("link_owners learns from public features, and there are none here: use it in task: link_prediction")
@@ -157,20 +153,12 @@ def _random(num_nodes: int, key: int) -> np.ndarray:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """Nothing is known; with ``learns: false`` the direction is the cosine alone."""
     cosine = np.eye(1, plan.made.centre.size).ravel()
     return base.State({}, Memory(None if plan.params.learns else cosine))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
-    """The client's edges, at entity level its records.
-
-    Returns:
-        float64 [m, 1 + d + k]: of each a 1, what is said of its pair, and its owners: both ends' ids, or columns of owners.
-
-    Raises:
-        DataError: at entity level, no edge names an owner.
-    """
+    """float64 [m, 1 + d + k], the client's edges, at entity level its records: a 1, what is said of them, and their owners."""
     entity = plan.params.unit == "entity"
     own, owners = links.records_of(subgraph.graph) if entity else (links.edges_of(subgraph.graph.adjacency), None)
     ids = subgraph.nodes[own] if len(own) else own
@@ -195,10 +183,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
-    """float64 [m], the discriminant of each pair, tails drawn in (arsinh).
-
-    It is computed from the released sum and public features.
-    """
+    """float64 [m], the discriminant of each pair, tails drawn in (arsinh): from the released sum and public features."""
     return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ base.require_received(plan, state.memory.direction))
 
 

@@ -113,11 +113,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One release of features and one of labels; a node's price is their sum.
-
-    Raises:
-        ScenarioError: predictions are wanted for another graph than the one it learns on.
-    """
+    """One release of features and one of labels; a node's price is their sum."""
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
     bound, categories = Box(params.low, params.high), Box(0, facts.sizes.num_classes - 1)
@@ -153,24 +149,16 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def num_bits(params: Params, epsilon: float, num_features: int) -> int:
-    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Proposition 3.3), or the number asked for, at most d.
-
-    Args:
-        params: settings.
-        epsilon: of the features.
-        num_features: d.
-    """
+    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Proposition 3.3), or the number asked for."""
     wanted = math.floor(epsilon / 2.18) if params.bits == "auto" else params.bits
     return max(1, min(num_features, wanted))
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """Nothing is known but a seed for the training."""
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's feature rows, and the labels of those nodes that have one."""
     labels = subgraph.graph.labels
     return Work(subgraph.graph.features, labels[labels >= 0])
 
@@ -232,19 +220,10 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray:
-    """For each unit the log-likelihood ratio of what its node sent.
+    """Per unit (node, label in version 0, label in version 1, and 1 where version 0 has an empty row) the log-likelihood ratio.
 
-    A label is sent as it is with probability p, else as one of the others, and counts ln p(c − 1)/(1 − p) for or against. Bits
-    of rows that differ add theirs. Without noise only the signs mean something.
-
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: the rows of version 1.
-        units: int64 [m, 3 or 4]: node, label in version 0, label in version 1, and 1 where version 0 has an empty row.
-
-    Returns:
-        float64 [m].
+    ``graph`` holds version 1's rows. A label is sent as it is with probability p, else as one of the others, and counts
+    ln p(c − 1)/(1 − p) for or against. Bits of rows that differ add theirs. Without noise only the signs mean something.
     """
     received = base.require_received(plan, state.memory.labels)[units[:, 0]]
     keep, c = plan.made.keep, plan.facts.sizes.num_classes

@@ -99,11 +99,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One release per query.
-
-    Raises:
-        ScenarioError: there is no public graph to label.
-    """
+    """One release per query."""
     public = facts.public.graph
     if public is None:
         raise ScenarioError("privgnn labels a public graph: set the task's protocol: inductive")
@@ -134,7 +130,6 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's graph and its unit rows."""
     return Work(subgraph.graph, unit_rows(subgraph.graph.features))
 
 
@@ -176,11 +171,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """float [n, c] scores of the student, which learns on the public graph.
-
-    Raises:
-        RuntimeFailure: the last answer is not there.
-    """
+    """[n, c] scores of the student, which learns on the public graph."""
     answers = state.memory.answers
     public = plan.made.public
     shape = _shape(plan)

@@ -54,11 +54,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Every hop, priced.
-
-    Raises:
-        ScenarioError: features or labels are not public, or a directed edge is shared by two clients.
-    """
+    """Every hop, priced."""
     return noisy_hops.plan_noisy_hops("progap_edge", params, facts, budget)
 
 

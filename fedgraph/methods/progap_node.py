@@ -94,11 +94,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Noise multipliers of gradients and hops, and every release.
-
-    Raises:
-        ScenarioError: there is no public graph to answer for.
-    """
+    """Noise multipliers of gradients and hops, and every release."""
     steps = params.steps
     return plan_capped_hops(
         "progap_node",
@@ -114,7 +110,6 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _name(stage: int) -> str:
-    """Names a stage, its gradients and its parameters."""
     return f"stage {stage}"
 
 
@@ -130,14 +125,12 @@ def _made(params: Params, facts: base.PublicFacts, capped: Caps) -> Made:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """The first parameters of every stage."""
     seed = int(rng.integers(2**31))
     model = {_name(s.hops): s.start(np.random.default_rng([seed, s.hops])) for s in plan.made.stages}
     return base.State(model, Memory(seed, descent_of(plan.params).start(model[_name(0)])))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's rows, its labels, and its graph as a hop hears it."""
     return node_caps.prepared(plan.made.caps, plan.made.basis, subgraph)
 
 
@@ -168,21 +161,8 @@ def _noisy_hop(
     stage: int,
     shown: dict[str, Released] | None,
 ) -> DenseMatrix:
-    """x_stage with the noise of the round that released it, from the cache where it is there.
-
-    Args:
-        plan: of the run.
-        work: of the client.
-        model: what was broadcast in this round.
-        xs: rows that the earlier stages read: [n, d], and one hop for each of them.
-        round_: this round.
-        streams: of the client in this round.
-        desk: of the client in this round.
-        stage: the first that reads the hop, 1 or more.
-        shown: takes what is released, for an attack that reads all that is priced (``Watch.opened``).
-
-    Returns:
-        Rows [n, h] at unit length.
+    """x_stage with the noise of the round that released it, from the cache where it is there. shown: takes what is released,
+    for an attack that reads all that is priced (``Watch.opened``).
     """
     key = hop_key(streams, *(model[_name(s)] for s in range(stage)))
     first = stage * plan.params.steps
@@ -225,18 +205,8 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all readable messages say, as in ``gap_node``.
-
-    Read are the messages of stage 0, whose rows are known, and of later stages where noisy hops are shown (``Watch.opened``).
-
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: all nodes, with every canary as in version 1.
-        units: int64 [m, 3].
-
-    Returns:
-        float64 [m]; None where nothing was kept or nodes are replaced.
+    """For each unit (node, −1, label) what all readable messages say, as in ``gap_node``: those of stage 0, whose rows are
+    known, and of later stages where noisy hops are shown (``Watch.opened``). None where nothing was kept or nodes are replaced.
     """
     weights = seen.known_shares(plan, state, units)
     if weights is None:

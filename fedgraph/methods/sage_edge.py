@@ -42,7 +42,6 @@ class Params(Settings):
 
     @property
     def protects(self) -> Relation:
-        """The neighbouring relation."""
         return Relation(self.relation)
 
 
@@ -93,12 +92,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One perturbed graph per client; ``memory_gb`` bounds what it may take.
-
-    Raises:
-        ScenarioError: features or labels are not public, or sums are asked for, which lists of edges do not have.
-        PrivacyError: the cells that EdgeRand would flip do not fit into memory, which public numbers alone say.
-    """
+    """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
     made = Made(base.require_attributes("sage_edge", facts))
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         raise ScenarioError(
@@ -112,7 +106,6 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, client: int) -> PlannedRelease:
-    """The perturbed graph of one client: what is planned, and its price."""
     size, smaller = facts.sizes.clients[client], None
     if facts.membership.cut_edges_shared:
         size = facts.sizes.num_nodes
@@ -129,16 +122,10 @@ def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, clien
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """Nothing is known but a seed for the training."""
     return base.State({}, Memory(int(rng.integers(2**63))))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's edges, with those to other clients' nodes of larger ids where it knows them.
-
-    Raises:
-        DataError: the graph is not simple.
-    """
     require_simple(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
@@ -172,17 +159,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """For each pair whether the noisy graph has the edge: 1, or −½ (it says less).
-
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: not read.
-        pairs: int64 [m, 2], global ids, u < v.
-
-    Returns:
-        float64 [m]; None where the noisy graph was not kept.
-    """
+    """For each pair [m, 2] whether the noisy graph has the edge: 1, or −½ (it says less); None where it was not kept."""
     received = state.memory.received
     if received is None:
         return None

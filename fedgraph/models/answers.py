@@ -99,15 +99,7 @@ def _id_digests(salt: str, ids: Sequence[str]) -> np.ndarray:
 
 
 def read_pairs(path: Path, people: Roster) -> list[tuple[str, str]]:
-    """The pairs of a CSV table of two columns of ids, with or without a header.
-
-    Args:
-        path: the table; further columns are not read.
-        people: who trained. Somebody may be called ``source``: then a first line with that id is no header.
-
-    Raises:
-        DataError: the file cannot be read, is no table, or has a line of one cell.
-    """
+    """The pairs of a CSV table of two columns of ids, with or without a header. ``DataError`` for any other file."""
     try:
         lines = tables.read_lines(path.read_bytes(), str(path), least=2, needed="two ids a line, as in source,target")
     except OSError as error:
@@ -118,20 +110,9 @@ def read_pairs(path: Path, people: Roster) -> list[tuple[str, str]]:
 
 
 def scores(model: Trained, graph: Graph, shown: str | None, nothing_protected: bool) -> np.ndarray:
-    """Scores of each class for the nodes of a graph.
+    """[n, c] of the nodes of ``graph``. ``PrivacyError`` where an answer would release what nobody has priced.
 
-    Args:
-        model: gives the answers.
-        graph: who is asked about.
-        shown: ``public`` or ``own``: who is asked about and reads the answers; None: nobody has said.
-        nothing_protected: whether somebody said that a model of ε = ∞ may be asked.
-
-    Returns:
-        float64 [n, c], probabilities or logits, as the method has them.
-
-    Raises:
-        PrivacyError: an answer would release what nobody has priced.
-        DataError: another word for ``shown``, columns that the model does not know, or people whom it cannot answer.
+    shown: ``public`` or ``own``, who is asked about and reads the answers; ``DataError`` for another word.
     """
     if shown not in (None, "public", "own"):
         raise DataError(f"people is {shown!r}; allowed: public, own")
@@ -153,21 +134,10 @@ def scores(model: Trained, graph: Graph, shown: str | None, nothing_protected: b
 
 
 def pair_scores(model: Trained, pairs: Sequence[tuple[str, str]], nothing_protected: bool) -> np.ndarray:
-    """Scores of pairs of people who trained.
+    """float64 [m], of pairs of people who trained, by their ids: the larger, the likelier is a tie; the order is what counts.
 
-    Such a score is computed from what was released and from public features, so any pair may be asked.
-
-    Args:
-        model: of links.
-        pairs: two ids each.
-        nothing_protected: whether somebody said that a model of ε = ∞ may be asked.
-
-    Returns:
-        float64 [m]: the larger, the likelier is a tie; the order is what counts.
-
-    Raises:
-        DataError: somebody did not train, a pair is one person, or the model gives nodes a class.
-        PrivacyError: nothing is protected and nobody said that this is known, or an answer reads what nobody priced.
+    Such a score is computed from what was released and from public features, so any pair may be asked. ``DataError`` for
+    somebody who did not train, or a pair of one person; ``PrivacyError`` where nothing is protected and nobody said so.
     """
     if kinds.method(model.method).OFFERS.kind != "linker":
         raise DataError(f"{model.row}: gives nodes a class, and scores no pairs; ask it about the people of a graph")
@@ -195,11 +165,7 @@ def _unprotected(model: Trained, nothing_protected: bool) -> bool:
 
 
 def _numbers(model: Trained, answers: Callable[[], np.ndarray]) -> np.ndarray:
-    """What ``answers`` gives, float64.
-
-    Raises:
-        DataError: it gives none, or no finite ones: a model from a stranger may hold any number.
-    """
+    """What ``answers`` gives. ``DataError`` where it gives none: a model from a stranger may hold any number."""
     try:
         found = np.asarray(answers(), dtype=np.float64)
     except FedgraphError:
@@ -212,11 +178,6 @@ def _numbers(model: Trained, answers: Callable[[], np.ndarray]) -> np.ndarray:
 
 
 def _reads(model: Trained) -> Reads:
-    """What an answer of the model reads.
-
-    Raises:
-        PrivacyError: nobody has said it.
-    """
     reads = kinds.method(model.method).OFFERS.reads
     found = None if reads is None else reads(model.plan)
     if found is None:
@@ -225,18 +186,7 @@ def _reads(model: Trained) -> Reads:
 
 
 def _require_priced(model: Trained, reads: Reads, shown: str | None, graph: Graph, places: np.ndarray) -> None:
-    """Refuse an answer that would release what nobody priced, and say the way out.
-
-    Args:
-        model: gives the answers.
-        reads: what an answer is computed from.
-        shown: ``public``, ``own``, or None.
-        graph: who is asked about.
-        places: int64 [n], their numbers in the training graph, −1 for newcomers.
-
-    Raises:
-        PrivacyError: the combination is not priced.
-    """
+    """``PrivacyError`` that says what would be released, and the way out."""
     alone = ", ".join(kinds.names_offering(lambda offers: offers.private_test_nodes))
     node_level = model.plan.guarantee.protection.unit is Unit.NODE
     trained = int((places >= 0).sum()) if node_level else 0
@@ -272,20 +222,7 @@ def _require_priced(model: Trained, reads: Reads, shown: str | None, graph: Grap
 
 
 def _among_trained(model: Trained, reads: Reads, graph: Graph, places: np.ndarray) -> tuple[Graph, np.ndarray]:
-    """The asked graph in the training graph's numbers, with newcomers behind it.
-
-    Args:
-        model: gives the answers.
-        reads: what an answer is computed from.
-        graph: who is asked about.
-        places: int64 [n], their numbers in the training graph, −1 for newcomers.
-
-    Returns:
-        That graph, and where each asked node stands there, int64 [n].
-
-    Raises:
-        DataError: there are newcomers, whom the model cannot answer.
-    """
+    """(the asked graph in the training graph's numbers, newcomers behind it; where each asked node stands there)."""
     n, new = model.plan.facts.sizes.num_nodes, np.flatnonzero(places < 0)
     if new.size and (reads is Reads.NOTHING or model.plan.guarantee.protection.unit is Unit.EDGE):
         raise DataError(
@@ -309,15 +246,9 @@ MOST_UNKNOWN = 8  # columns that one message names
 
 
 def in_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
-    """A graph with its features in the order of other columns. A column of a text or of empty cells that no row here has is 0.
+    """``graph`` with its features in the order of ``columns``. ``DataError`` names a column that is missing or too many.
 
-    Args:
-        graph: whose features are reordered.
-        columns: the model's names; none where its data had none.
-        num_columns: how many the model has, which is all that is compared where one side has no names.
-
-    Raises:
-        DataError: a column is missing or too many; the line names it.
+    A column of a text or of empty cells that no row here has is 0.
     """
     own = graph.names.columns
     if not columns or not own:
@@ -362,5 +293,4 @@ def _not_needed(name: str, own: Sequence[str]) -> bool:
 
 
 def _listed(columns: Sequence[str]) -> str:
-    """The first twelve names, and how many more there are."""
     return ", ".join(columns[:12]) + (f" and {len(columns) - 12} more" if len(columns) > 12 else "")

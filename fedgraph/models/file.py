@@ -65,14 +65,7 @@ def to_bytes(value: object) -> bytes:
 
 
 def read(path: Path) -> object:
-    """Inverse of ``to_bytes``.
-
-    Args:
-        path: the file.
-
-    Raises:
-        DataError: one line that says why the file is none.
-    """
+    """Inverse of ``to_bytes``. ``DataError`` in one line for any other file."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -119,7 +112,6 @@ def from_bytes(content: bytes) -> object:
 
 
 def _digest(text: str, header: dict[str, object], parts: list[bytes]) -> str:
-    """SHA-256 of everything that the file holds but the digest."""
     found = hashlib.sha256(json.dumps([text, header], sort_keys=True).encode())
     for part in parts:
         found.update(part)
@@ -144,11 +136,7 @@ class Writer:
     _known: dict[int, int] = field(default_factory=dict)
 
     def tree(self, value: object) -> Tree:
-        """A value as JSON can hold it.
-
-        Raises:
-            TypeError: a model may not hold such a value.
-        """
+        """``value`` as JSON can hold it. ``TypeError`` for what no model may hold."""
         if isinstance(value, Enum):  # before texts: many of ours are both
             return {"enum": _called(type(value)), "name": value.name}
         if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
@@ -221,16 +209,11 @@ def _value_of(tree: Tree, arrays: list[np.ndarray], depth: int = 0) -> object:
 
 
 def _called(kind: type) -> str:
-    """How a file names a class: ``module:name``."""
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _class(name: Tree) -> type:
-    """The class of ours that a file names.
-
-    Raises:
-        DataError: it lies in none of the rooms, or this version does not have it.
-    """
+    """The class of ours that a file names."""
     module, _, qualified = str(name).partition(":")
     if not module.startswith(_ROOMS) or "__main__" in module:
         raise DataError(f"found a record {str(name)[:80]!r}; allowed: records of fedgraph's own")
@@ -244,11 +227,6 @@ def _class(name: Tree) -> type:
 
 
 def _record(kind: type, given: Mapping[str, object]) -> object:
-    """A dataclass built from fields that were checked against its types.
-
-    Raises:
-        DataError: fields are missing, too many, or of another type.
-    """
     names = {f.name for f in dataclasses.fields(kind) if f.init}
     if set(given) != names:
         raise DataError(f"{kind.__name__} has the fields {sorted(given)}; allowed: {sorted(names)}")
@@ -300,14 +278,7 @@ def _array(place: Tree, arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def _matrix(parts: list[np.ndarray], shape: list[int]) -> sp.csr_array:
-    """A CSR matrix from data, indices and indptr.
-
-    Compiled code follows the indices of a sparse matrix without looking: they are checked here.
-
-    Raises:
-        DataError: the parts have other shapes or types.
-        ValueError: indices lead outside of the shape.
-    """
+    """Compiled code follows the indices of a sparse matrix without looking: they are checked here."""
     if (
         len(parts) != 3
         or len(shape) != 2

@@ -142,18 +142,7 @@ class Prepared:
 
 
 def prepared(folder: Path, row: RowKey, people: object, wanted: Wanted) -> Prepared:
-    """Read the run's scenario and the data.
-
-    Args:
-        folder: of a finished run.
-        row: names its row.
-        people: as for ``fit``.
-        wanted: what differs from the row.
-
-    Raises:
-        ScenarioError: the row cannot be fitted.
-        DataError: the data cannot be read.
-    """
+    """Reads the run's scenario and the data; the arguments are those of ``fit``."""
     task, settings = _asked(folder, row)
     models = tasks.task(task.kind).TASK.models
     if models is None:
@@ -169,27 +158,14 @@ def prepared(folder: Path, row: RowKey, people: object, wanted: Wanted) -> Prepa
 
 
 def context_of(ready: Prepared, setting: protocols.Setting, engine: Runtime) -> Context:
-    """What one training uses.
-
-    Args:
-        ready: the row.
-        setting: who is held, and what is public.
-        engine: where it runs.
-
-    Returns:
-        A context whose noise comes from the operating system, and is never drawn again.
-    """
+    """What one training uses: ``setting``, and noise of its own from the operating system."""
     context = Context(ready.row.task, ready.row.dataset, ready.graph, seeds.root("secret"), 1, engine)
     ready.models.give_setting(ready.params, ready.cell, context, setting)
     return context
 
 
 def _answer_reads(made: Plan) -> Reads:
-    """What an answer reads.
-
-    Raises:
-        ScenarioError: nobody has said it, or it reads edges that only their owners may see.
-    """
+    """What an answer reads. ``ScenarioError`` where nobody has said it."""
     offered = kinds.method(made.method).OFFERS.reads
     reads = None if offered is None else offered(made)
     if reads is None:
@@ -211,11 +187,7 @@ def _training_statement(epsilon: float, account: Account) -> tuple[str, ...]:
 
 
 def _asked(folder: Path, row: RowKey) -> tuple[TaskSettings, DatasetSettings]:
-    """The row's task and data set, as the run's scenario says.
-
-    Raises:
-        ScenarioError: the scenario has no such task or data set.
-    """
+    """The row's task and data set, as the run's scenario says."""
     ready = scenarios.load(folder / "scenario.yaml")
     task = next((t for t in ready.tasks if t.label == row.task), None)
     settings = next((d for d in ready.scenario.datasets if (d.label or d.name) == row.dataset), None)
@@ -225,11 +197,6 @@ def _asked(folder: Path, row: RowKey) -> tuple[TaskSettings, DatasetSettings]:
 
 
 def _own(settings: DatasetSettings) -> Graph:
-    """The run's own data, read again.
-
-    Raises:
-        ScenarioError: they were a graph in memory.
-    """
     if settings.name == "own/object":
         raise ScenarioError("the run's graph was in memory, and no file holds it; say --graph GRAPH, or fit(data)")
     from fedgraph import data
@@ -240,11 +207,7 @@ def _own(settings: DatasetSettings) -> Graph:
 
 
 def _cell(models: Models[Settings], task: TaskSettings, row: RowKey, context: Context, wanted: Wanted) -> tuple[Settings, Cell]:
-    """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's.
-
-    Raises:
-        ScenarioError: the scenario has no such row, or it cannot choose settings.
-    """
+    """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
     assert isinstance(task.params, models.params)
     quiet: dict[str, object] = {k: v for k, v in MEASURED.items() if k in models.params.model_fields}
     if wanted.delta is not None:
@@ -269,11 +232,7 @@ MEASURED = {"attack": None, "map": False, "curve": 0, "owners": False}  # what a
 
 
 def _chosen(params: Settings, cell: Cell, select: Select) -> Settings:
-    """The row's settings with a private choice.
-
-    Raises:
-        ScenarioError: the choice has no price.
-    """
+    """The row's settings with ``select``. ``ScenarioError`` where a choice has no price."""
     assert cell.entry is not None
     methods = [*dict(params)["methods"]]
     methods[cell.entry] = {**methods[cell.entry], "trust": [cell.world.trust.value], "select": select.model_dump()}

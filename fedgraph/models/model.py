@@ -176,16 +176,10 @@ def load(path: str | Path) -> Model:
 
 
 def read_people(data: object, reading: Mapping[str, object], labelled: bool = True) -> Graph:
-    """A graph of people.
-
-    Args:
-        data: a folder, a file, the name of a data set, or a graph in memory.
-        reading: how own tables are read.
-        labelled: whether labels are read.
+    """A folder, a file, the name of a data set, or a graph in memory. labelled: whether labels are read.
 
     Raises:
         DataError: one line that says what was found and what is allowed.
-        ScenarioError: no data set is called so, or ``reading`` is not allowed.
     """
     from fedgraph import data as library
 
@@ -203,10 +197,5 @@ def read_people(data: object, reading: Mapping[str, object], labelled: bool = Tr
 
 
 def without_rows(plan: Plan, state: State) -> tuple[Plan, State]:
-    """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks.
-
-    Args:
-        plan: of the training.
-        state: after it.
-    """
+    """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks."""
     return replace(plan, facts=replace(plan.facts, public=replace(plan.facts.public, graph=None))), replace(state, seen=())

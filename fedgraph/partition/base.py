@@ -70,16 +70,7 @@ def chosen_partition(spec: Spec) -> tuple[PartitionOffers[Any], Settings]:
 
 
 def require_clients(clients: int, available: int, what: str = "nodes") -> None:
-    """Refuse more clients than there is to deal out.
-
-    Args:
-        clients: how many are asked for.
-        available: how many there can be.
-        what: is dealt, for the error.
-
-    Raises:
-        DataError: some client would be empty.
-    """
+    """``DataError`` when there are more clients than there is to deal out."""
     if clients > available:
         raise DataError(
             f"{clients} clients but only {available} {what}, so some client would be empty; allowed: 1 … {available} clients"
@@ -130,11 +121,7 @@ def with_cut_edges(graph: Graph, partition: Partition) -> Partition:
 def overlapping_partition(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[int], description: str) -> Partition:
     """A partition whose clients, found by following edges, may share nodes.
 
-    Args:
-        graph: the whole graph.
-        groups: sorted node ids per client.
-        centers: global id of each client's centre, which is among its nodes.
-        description: one phrase for tables.
+    groups: sorted node ids per client. centers: global id of each centre.
     """
     subgraphs = tuple(
         Subgraph(client, graph.induced(nodes), nodes.astype(np.int64), center=int(np.searchsorted(nodes, center)))
@@ -146,18 +133,7 @@ def overlapping_partition(graph: Graph, groups: Sequence[np.ndarray], centers: S
 
 
 def shares(collection: GraphCollection, owner: np.ndarray, clients: int, description: str, *, from_labels: bool) -> Shares:
-    """Shares of a collection.
-
-    Args:
-        collection: the graphs.
-        owner: int [graphs], the client of each graph.
-        clients: how many there are.
-        description: one phrase for tables.
-        from_labels: as in ``Shares``.
-
-    Raises:
-        DataError: a client would hold no graph.
-    """
+    """owner: int [graphs], the client of each graph."""
     members = tuple(np.flatnonzero(owner == client).astype(np.int64) for client in range(clients))
     if any(m.size == 0 for m in members):
         raise DataError(f"collection {collection.name!r}: some client would hold no graph; use fewer than {clients} clients")

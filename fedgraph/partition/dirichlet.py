@@ -26,26 +26,13 @@ class Params(Settings):
 
 
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.Shares:
-    """Deal whole graphs by their labels.
-
-    Raises:
-        DataError: ``clients · min_items`` graphs do not exist.
-    """
+    """Deal whole graphs by their labels. Raises ``DataError`` when ``clients · min_items`` graphs do not exist."""
     owner = _owners(collection.labels, params, rng, "graphs")
     return base.shares(collection, owner, params.clients, _describe(params, "graphs"), from_labels=True)
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
-    """Deal the nodes of one graph by their labels; clients are disjoint.
-
-    Args:
-        graph: unknown labels count as one more class.
-        params: how many clients, and how unlike each other.
-        rng: draws the shares of each class, and who goes where.
-
-    Raises:
-        DataError: ``clients · min_items`` nodes do not exist.
-    """
+    """Deal the nodes of one graph by their labels (unknown labels count as one more class); disjoint."""
     owner = _owners(graph.labels, params, rng, "nodes")
     groups = [np.flatnonzero(owner == client) for client in range(params.clients)]
     return base.disjoint(graph, groups, _describe(params, "nodes"), from_edges=False, from_labels=True)
@@ -56,17 +43,7 @@ def _describe(params: Params, what: str) -> str:
 
 
 def _owners(labels: np.ndarray, params: Params, rng: np.random.Generator, what: str) -> np.ndarray:
-    """The client of each item.
-
-    Args:
-        labels: int64 [items].
-        params: how many clients, how unlike, and how many items each needs.
-        rng: draws one Dirichlet distribution for each class.
-        what: the items, for an error.
-
-    Returns:
-        int64 [items].
-    """
+    """int64 [items]: the client of each item."""
     base.require_clients(params.clients * params.min_items, labels.size, f"{what} ({params.min_items} per client)")
     owner = np.empty(labels.size, dtype=np.int64)
     for label in np.unique(labels):

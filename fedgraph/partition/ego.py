@@ -29,18 +29,9 @@ class Params(Settings):
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
-    """Ego-networks of ``clients`` random centres, or of all training nodes.
+    """Ego-networks of ``clients`` random centres, or of all training nodes; ``Subgraph.center`` is the centre's row.
 
-    Args:
-        graph: its edges are followed.
-        params: which centres, and how far each sees.
-        rng: draws the centres.
-
-    Returns:
-        A partition whose clients may share nodes; ``Subgraph.center`` is the centre's row.
-
-    Raises:
-        DataError: fewer centres than clients qualify, or the data came without a split.
+    Raises ``DataError`` when fewer centres than clients qualify, or when the data came without a split.
     """
     candidates = graph.largest_component() if params.largest_component else np.arange(graph.num_nodes)
     wanted, order = params.clients, rng.permutation(candidates)

@@ -36,16 +36,7 @@ class Params(Settings):
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
-    """Disjoint clients made of whole communities where possible.
-
-    Args:
-        graph: its edges are read.
-        params: how many clients, and how fine the communities.
-        rng: draws the seed of the search for communities.
-
-    Raises:
-        DataError: more clients than nodes.
-    """
+    """Disjoint clients made of whole communities where possible. Raises ``DataError``: more clients than nodes."""
     base.require_clients(params.clients, graph.num_nodes)
     found = communities(graph, params.resolution, rng, params.algorithm)
     pieces = _at_least(found, params.clients, graph)
@@ -67,17 +58,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
 
 
 def communities(graph: Graph, resolution: float, rng: np.random.Generator, algorithm: str = "louvain") -> list[np.ndarray]:
-    """The communities of a graph.
-
-    Args:
-        graph: its edges are read.
-        resolution: of modularity; larger gives smaller communities.
-        rng: draws the seed that igraph gets.
-        algorithm: ``louvain`` or ``leiden``.
-
-    Returns:
-        Sorted node ids of each community, int64, the largest first (ties: the smaller first node).
-    """
+    """Communities as sorted node ids, largest first (ties: the smaller first node)."""
     upper = sp.triu(graph.adjacency, k=1, format="coo")
     edges = np.column_stack([upper.row, upper.col])
     seed = int(rng.integers(2**63))

@@ -19,8 +19,7 @@ class Params(Settings):
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """One client per owner that has a node in ``graph``, in the order of the owners; ``rng`` is not used.
 
-    Raises:
-        DataError: the graph has no owners.
+    Raises ``DataError`` where the graph has no owners.
     """
     if graph.owner is None:
         raise DataError(
@@ -34,13 +33,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
 
 
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.Shares:
-    """One client per owner of a graph, in the order of the owners; ``rng`` is not used.
-
-    Who holds which graph counts as computed from the labels.
-
-    Raises:
-        DataError: the graphs have no owners.
-    """
+    """One client per owner of a graph, in the order of the owners; ``DataError`` where the graphs have no owners."""
     if collection.owner is None:
         raise DataError(
             f"{collection.name}: partition 'natural' needs graphs that know their owner (a column owner in labels.csv, or a "

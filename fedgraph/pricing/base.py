@@ -114,22 +114,7 @@ def in_clear(
     unprotected: tuple[str, ...] = ("everything",),
     not_priced: tuple[str, ...] = (),
 ) -> Reading:
-    """A reading in which nothing protects the unit: one row of ε = ∞.
-
-    Args:
-        unit: Whose data are not protected.
-        viewer: Who sees them.
-        reason: Why nothing protects them, in one sentence.
-        no_fix: What to do first, since no setting of noise would help.
-        rounds: How many rounds there are; at least 1 is written.
-        relation: The relation of the row.
-        published: What is claimed; None where the file states no ε.
-        unprotected: What is not protected.
-        not_priced: Options that are not counted.
-
-    Returns:
-        The reading. It has no settings, so that ``--fix`` answers with ``no_fix``.
-    """
+    """Nothing protects the unit: ∞, because."""
     row = Row(unit, relation, viewer, costs.unprotected(reason), max(rounds, 1), 0.0, reason)
     claim = no_claim("no ε is stated") if published is None else published
     return Reading((row,), claim, unprotected, not_priced, no_fix=no_fix)

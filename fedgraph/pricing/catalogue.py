@@ -41,14 +41,7 @@ class System:
     words: Mapping[str, str] = field(default_factory=dict)
 
     def newer(self, folder: Path) -> Iterator[str]:
-        """Files that ask for a later version of the system than the last that was checked.
-
-        Args:
-            folder: The folder of the configuration. Its files of requirements are read, up to a megabyte each.
-
-        Yields:
-            A sentence for each such file and package. Only the first two parts of a version count.
-        """
+        """A sentence for each file of a folder that asks for a later version than the last that was checked."""
         for path in sorted(p for p in folder.glob("*.*") if any(re.fullmatch(name, p.name) for name in _PINNED)):
             if not path.is_file() or path.stat().st_size > 1_000_000:
                 continue
@@ -62,7 +55,6 @@ class System:
 
 
 def parts(version: str) -> tuple[int, ...]:
-    """The numbers of a version, such as (2, 1, 0) for ``2.1.0``."""
     return tuple(int(part) for part in re.findall(r"[0-9]+", version))
 
 
@@ -75,14 +67,7 @@ def entries() -> Mapping[str, System]:
 
 @cache
 def places(call: str) -> Mapping[str, int]:
-    """Where the parameters of a call stand.
-
-    Args:
-        call: The last part of the name of a class or function.
-
-    Returns:
-        Parameter → place, counted from 0. Parameters that go by name alone are left out. Empty for a call that no system has.
-    """
+    """Parameter → place, of a class or function that some system has; those that go by name alone have none."""
     listed = next((system.calls[call] for system in entries().values() if call in system.calls), "")
     return {name: place for place, name in enumerate(listed.partition("*")[0].split())}
 

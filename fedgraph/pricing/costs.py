@@ -54,16 +54,7 @@ def unprotected(reason: str) -> Cost:
 
 
 def gaussian(multiplier: float, replaced: bool = False, records: int = 1) -> Cost:
-    """A Gaussian sum in which everybody takes part.
-
-    Args:
-        multiplier: Standard deviation over clip; 0 or more.
-        replaced: Whether one contribution becomes another one (Δ = 2·clip) instead of vanishing (Δ = clip).
-        records: How many contributions the unit has; all of them change.
-
-    Returns:
-        The exact cost, μ = √rounds · Δ/std.
-    """
+    """A Gaussian sum (std = multiplier·clip) in which everybody takes part."""
     return events(Gaussian(multiplier / (records * (2 if replaced else 1))))
 
 
@@ -83,16 +74,7 @@ def laplace(multiplier: float, replaced: bool = False) -> Cost:
 def sampled_laplace(multiplier: float, rate: float, replaced: bool, fixed: bool) -> Cost:
     """Laplace noise on a sampled sum: ln(1 + q(e^ε − 1)) per round, where ε bounds every pair of sums that meet.
 
-    By coins and under zero-out ε = 1/b. Otherwise it is 2/b, because the unit's row meets another one.
-
-    Args:
-        multiplier: Scale over L1 clip (b); 0 or more.
-        rate: The share q in [0, 1] of the units in a round.
-        replaced: Whether one contribution becomes another one.
-        fixed: Whether a fixed number is drawn, and not each unit by a coin.
-
-    Returns:
-        The cost, without amplification where that is smaller.
+    Poisson, zero-out: ε = 1/b. Otherwise 2/b (the unit's row against another one). Without amplification if that is smaller.
     """
     whole = laplace(multiplier, replaced)
     if rate == 1 or multiplier == 0 or math.isinf(multiplier):
@@ -115,18 +97,7 @@ def approximate(epsilon: float, delta: float) -> Cost:
 
 
 def poisson(multiplier: float, rate: float, replaced: bool = False, records: int = 1) -> Cost:
-    """A Gaussian sum over units that are sampled by coins.
-
-    Args:
-        multiplier: Standard deviation over clip; 0 or more.
-        rate: The probability in [0, 1] that one record is in a round.
-        replaced: Whether one contribution becomes another one.
-        records: How many records the unit has. Under zero-out all of them may vanish.
-
-    Returns:
-        The cost. For one record, and under replacement, it is that of ``PoissonGaussian``. For several records that vanish it
-        is that of the one-sided mixture pair (Zhu, Dong & Wang 2022, Theorem 10), or of no amplification where that is smaller.
-    """
+    """A Poisson-sampled Gaussian sum."""
     if records == 1 or replaced or rate in (0.0, 1.0) or multiplier == 0 or math.isinf(multiplier):
         if rate == 1:
             return gaussian(multiplier, replaced, records)
@@ -153,17 +124,7 @@ def poisson(multiplier: float, rate: float, replaced: bool = False, records: int
 
 
 def fixed_size(multiplier: float, rate: float, replaced: bool) -> Cost:
-    """A Gaussian sum over a batch of a fixed share of the rows, drawn afresh each round without replacement.
-
-    Args:
-        multiplier: Standard deviation over clip; 0 or more.
-        rate: The share in [0, 1] of the rows that a batch holds.
-        replaced: Whether one row becomes another one; else it vanishes.
-
-    Returns:
-        The least of the valid bounds: joint convexity (Balle, Barthe & Gaboardi 2018), no amplification, and, where the row
-        vanishes, the batch revealed.
-    """
+    """A Gaussian sum over a batch of a fixed share ``rate`` of the rows, drawn afresh each round without replacement."""
     if rate == 1 or multiplier == 0 or math.isinf(multiplier):
         return gaussian(multiplier, replaced)
     if rate == 0:
@@ -232,29 +193,10 @@ def _log_expm1(e: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    """The noise at which Poisson-sampled sums have a given cost, under zero-out.
-
-    Args:
-        epsilon: The wanted ε.
-        delta: Its δ in (0, 1).
-        rate: The sampling rate in [0, 1].
-        steps: How many sums there are.
-
-    Returns:
-        Standard deviation over clip; never less than what the ε needs.
-    """
+    """The noise multiplier at which so many Poisson-sampled sums cost (epsilon, delta), zero-out; never below it."""
     return calibrate.noise_multiplier(lambda m: Repeated(PoissonGaussian(m, rate, 1, replaced=False), steps), epsilon, delta)
 
 
 def classic_std(sensitivity: float, epsilon: float, delta: float) -> float:
-    """The textbook formula Δ·√(2 ln(1.25/δ))/ε that many systems use. It is proven for ε < 1 only.
-
-    Args:
-        sensitivity: Δ₂, in the unit of the data.
-        epsilon: ε > 0.
-        delta: δ in (0, 1).
-
-    Returns:
-        A standard deviation in the unit of the data.
-    """
+    """Δ·√(2 ln(1.25/δ))/ε, the textbook formula that many systems use (proven for ε < 1 only)."""
     return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon

@@ -67,17 +67,7 @@ class Document:
         return entries()[self.system].words
 
     def ask(self, name: str, known: float | None = None, *about: object, **facts: object) -> float:
-        """A number or a yes or no that the price needs.
-
-        Args:
-            name: The fact, as in ``questions.yaml``. An entry of the system's own, such as ``pfl delta``, comes first.
-            known: What the file says; None where it says nothing.
-            *about: What the question is about, for the places ``{0}``, ``{1}`` … in its words.
-            **facts: The same, for named places.
-
-        Returns:
-            ``known``; else the user's answer; else the worst or first plausible value (``Answers.ask``). Yes is 1.0.
-        """
+        """``known`` where the file says it; else what the user says, or a question of ``questions.yaml`` about ``facts``."""
         if known is not None:
             return known
         said = ASKED.get(f"{self.system} {name}") or ASKED[name]
@@ -122,18 +112,7 @@ class Document:
         root: Path | None = None,
         more: tuple[Path, ...] = (),
     ) -> Program:
-        """A program, followed once for all answers that it does not depend on.
-
-        Args:
-            path: Its first file.
-            text: The text of that file.
-            config: The run configuration of a Flower app; None where there is none.
-            root: The folder that its modules stand in; None for the file's own.
-            more: Other files of the same program.
-
-        Returns:
-            The program. Answers that it used, and assumptions that decided a branch, are noted.
-        """
+        """A program, followed once for all answers that it does not depend on (arguments: ``Program``)."""
         key = repr((path, root, more, sorted((config or {}).items()), sorted(self.answers.given.items())))
         if key not in self.answers.programs:
             self.answers.programs[key] = Program(
@@ -158,15 +137,8 @@ class Document:
         return tuple(call for call in self.program.calls if call.own is None)
 
     def made(self, *names: str) -> list[Call]:
-        """The calls of these names that take part.
-
-        Args:
-            *names: Last parts of names of classes or functions.
-
-        Returns:
-            The calls that are reached. Where all of them stand in functions that nothing calls: none in a program that does
-            something, and all in a file that only defines.
-        """
+        """The calls of these names that are reached. Where all of them stand in functions that nothing calls: none in a program
+        that does something, all in a file that only defines."""
         found = [call for call in self.calls if call.name in names]
         live = [call for call in found if call.reached]
         if found and not live and not self.program.standalone:
@@ -175,14 +147,7 @@ class Document:
         return live
 
     def used(self, *names: str) -> tuple[list[Call], str]:
-        """The calls of these names that are reached and whose branches are taken.
-
-        Args:
-            *names: Last parts of names.
-
-        Returns:
-            The calls, and, where there are none, the reason in words.
-        """
+        """The calls of these names that are reached and taken, and, where there are none, why not."""
         found = self.made(*names)
         taken = [call for call in found if self.answers.taken(call)]
         if taken:
@@ -199,36 +164,16 @@ class Document:
         return found[0] if found and not self.made(*names) else None
 
     def number(self, call: Call, name: str, asked: str = "") -> float | None:
-        """The number that an object holds at the end: an argument, or what the program sets on it later.
+        """The number of an argument, or what the program sets on the object later; None where it is not given.
 
-        Args:
-            call: What made the object.
-            name: The argument.
-            asked: What the fact is called where it is asked; the argument's name where this is empty.
-
-        Returns:
-            A finite number; None where it is not given.
+        asked: the fact's name where it is not the argument's.
         """
         return self.answers.number(call.held(name), asked or name, call.set_at.get(name, call.line))
 
     def need(
         self, call: Call, name: str, least: float | None = None, above: float | None = None, below: float = math.inf
     ) -> float:
-        """As ``number``, for what a price cannot do without.
-
-        Args:
-            call: What made the object.
-            name: The argument.
-            least: The smallest value that is allowed; None for no bound.
-            above: A bound that the value must exceed; None for no bound.
-            below: A bound that the value must stay below.
-
-        Returns:
-            The number.
-
-        Raises:
-            PricingError: It is missing, or outside the bounds.
-        """
+        """As ``number``; where it is missing or not ≥ ``least``, > ``above`` and < ``below``, an error."""
         value = self.number(call, name)
         if value is None or (least is not None and value < least) or (above is not None and value <= above) or value >= below:
             bound = f"≥ {least:g}" if least is not None else f"> {above:g}" if above is not None else ""
@@ -250,15 +195,7 @@ class Document:
         return ""
 
     def altered(self, made: Call | Part, *harmless: str) -> str:
-        """Why a mechanism may not be what it was made as: the program sets something else of it later.
-
-        Args:
-            made: The mechanism, or a part of what a call returned.
-            *harmless: Attributes that may be set without harm, beside the call's own parameters.
-
-        Returns:
-            The reason; empty where there is none, or where the user says that it does the same.
-        """
+        """Why a mechanism may not be what it was made as: something else of it is set later."""
         name = made.name if isinstance(made, Call) else made.call.name
         for attribute, line in made.set_at.items():
             asked = f"Line {line} sets {attribute} of what {name} makes: does it still clip and add the same noise?"
@@ -274,17 +211,6 @@ class Document:
         return self.lines.get(keys, 1)
 
     def error(self, message: str, *keys: str, line: int | None = None, path: Path | None = None) -> PricingError:
-        """An error in one line.
-
-        Args:
-            message: What is wrong, and what is allowed.
-            *keys: Where it stands, as keys from the top of the file.
-            line: The line, where keys do not say it.
-            path: The file, where it is another one.
-
-        Returns:
-            The error, which the caller raises.
-        """
         return PricingError(f"{path or self.path}:{line or self.line(*keys)}: {' '.join(message.split())}")
 
     def error_at(self, call: Call, message: str) -> PricingError:
@@ -331,17 +257,7 @@ def read(path: Path) -> Document:
 
 
 def text_of(path: Path) -> str:
-    """The text of an ordinary file.
-
-    Args:
-        path: The file; at most one megabyte.
-
-    Returns:
-        The text.
-
-    Raises:
-        PricingError: It cannot be read, is too large, or is not UTF-8.
-    """
+    """The text of an ordinary file of at most one megabyte. ``PricingError`` in one line for anything else."""
     try:
         return ordinary_text(path, f"a configuration ({', '.join(KINDS)})")
     except ScenarioError as error:

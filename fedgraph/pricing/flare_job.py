@@ -73,17 +73,7 @@ class Job:
 
 
 def read(document: Document) -> Job:
-    """The job of a document.
-
-    Args:
-        document: A client's configuration, a site's ``privacy.json``, the folder of a job, or a Python file.
-
-    Returns:
-        The job.
-
-    Raises:
-        PricingError: FLARE would refuse it, or it leaves open which of several scopes is meant.
-    """
+    """The job of a document; ``PricingError`` for what FLARE would refuse."""
     if document.kind == "python":
         return _read_python(document)
     if "apps" in document.data and "meta" in document.data:

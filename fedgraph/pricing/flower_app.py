@@ -45,15 +45,7 @@ class Chain:
         return Chain(inner.what, mods, self.names | inner.names, self.whole and inner.whole, order)
 
     def altered(self, document: Document, mod: str) -> str:
-        """Why what a mod makes of a reply may not be what is sent.
-
-        Args:
-            document: The app, whose user is asked about each mod of the app's own that stands outside of it.
-            mod: The name of the mod.
-
-        Returns:
-            The reason; empty where there is none.
-        """
+        """Why what a mod makes of a reply may not be what is sent: a mod of the app's own gets it afterwards."""
         for own in itertools.takewhile(lambda each: each != mod, self.order):
             if isinstance(own, Function):
                 asked = f"{own.name} stands outside of {mod} in the mods of {self.what}: does it leave what is sent as it is?"
@@ -98,17 +90,7 @@ class App:
 
 
 def assemble(document: Document) -> App:
-    """The app of a ``pyproject.toml``, or of one Python file.
-
-    Args:
-        document: The file.
-
-    Returns:
-        The app, followed from its entry points.
-
-    Raises:
-        PricingError: A part that the file names is not there.
-    """
+    """The app of a ``pyproject.toml`` or of one Python file. ``PricingError`` where a part that it names is not there."""
     if document.kind == "python":
         return _assembled(document, None, _simulated(document))
     flwr, answers = table(table(document.data.get("tool")).get("flwr")), document.answers

@@ -67,14 +67,7 @@ class Part:
         return self.sampled / (self.real or self.sampled)
 
     def heaviest(self, answers: Answers) -> float:
-        """The largest weight of a client, which is asked.
-
-        Args:
-            answers: What the user says of open facts.
-
-        Returns:
-            The weight in shares that the noise is for; never less than ``even``.
-        """
+        """The largest weight of a client, in the shares that the noise is for."""
         even, sampled = self.even, self.sampled
         said = f" They are {self.real:g} and the noise is for {sampled:g}: equal clients weigh {even:.4g}." if even != 1 else ""
         question = (
@@ -89,18 +82,10 @@ def momentum_gain(rate: float, momentum: float) -> float:
     """Σ|h_k| of FedAvgM: how far clipped updates of all rounds move its next state, in moves of one round.
 
     With the answers of earlier rounds given, a change Δ_t of the mean moves momentum and state by
-    v ← βv + c − Δ_t and c ← c − ηv (``fedavgm.py``: the state c is kept without the noise).
+    v ← βv + c − Δ_t and c ← c − ηv (``fedavgm.py``: the state c is kept without the noise). ∞ where this does not die out.
 
-    Args:
-        rate: The learning rate η of the server.
-        momentum: β.
-
-    Returns:
-        The sum; ∞ where the moves do not die out.
-
-    Example:
-        >>> momentum_gain(1.0, 0.0)
-        1.0
+    >>> gain(1.0, 0.0)
+    1.0
     """
     state, moved, found = 0.0, -1.0, 0.0  # an impulse of one
     for _ in range(100_000):
@@ -115,15 +100,7 @@ def momentum_gain(rate: float, momentum: float) -> float:
 
 
 def inner_strategy(app: App, value: Value) -> Inner | str:
-    """The strategy under the noise.
-
-    Args:
-        app: The app.
-        value: What the strategy with noise wraps.
-
-    Returns:
-        The strategy, or the reason in words why nothing is proven of it.
-    """
+    """The strategy under the noise, or why nothing is proven of it."""
     if isinstance(value, Choice) or not isinstance(value, Call):
         return f"{text(value)}, which is not decided: whether it keeps a state is not known"
     name, own_sampling = value.name, False
@@ -161,16 +138,7 @@ def _setting(app: App, call: Call, name: str, default: float, base: str) -> floa
 
 
 def take_part(app: App, under: Inner, sampled: float) -> Part:
-    """How many clients are drawn, and out of how many.
-
-    Args:
-        app: The app.
-        under: The strategy that draws them.
-        sampled: How many the noise is for.
-
-    Returns:
-        Shares and numbers; None in them where the file does not decide.
-    """
+    """How many clients are drawn, and out of how many."""
     call, nodes = under.call, app.clients
     if call is None or under.own_sampling or "**" in call.keywords or nodes is None:
         return Part(None, None, sampled)
@@ -204,13 +172,10 @@ def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, .
     """What Flower's accountant prints.
 
     Args:
-        multiplier: Noise standard deviation over clip; above 0.
-        rounds: How many there are, of one Gaussian each.
-        delta: δ in (0, 1).
-        orders: Rényi orders; each above 1.
-
-    Returns:
-        Its ε ≥ 0: the least over the orders of ε(α) = αT/(2z²), converted as its library does.
+        multiplier: noise standard deviation over clip, > 0.
+        rounds: of one Gaussian each.
+        delta: in (0, 1).
+        orders: Rényi orders > 1.
     """
     if rounds == 0:
         return 0.0
@@ -225,21 +190,7 @@ def epsilon(multiplier: float, rounds: int, delta: float, orders: tuple[float, .
 
 
 def strategy_accountant(app: App, call: Call, multiplier: float, sampled: float, inner: Inner) -> Counted | None:
-    """What the strategy's accountant says.
-
-    Args:
-        app: The app.
-        call: The strategy with noise.
-        multiplier: Its noise multiplier.
-        sampled: How many clients its noise is for.
-        inner: The strategy under the noise.
-
-    Returns:
-        What it counts; None where the strategy has no accountant.
-
-    Raises:
-        PricingError: It is another accountant, or one that Flower would refuse here.
-    """
+    """What the strategy's accountant says; None where it has none."""
     made = plain(call.held("accountant"))
     if made is None:
         return None

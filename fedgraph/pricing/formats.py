@@ -26,19 +26,7 @@ Lines = dict[Location, int]
 
 
 def parsed_file(path: Path, suffix: str, text: str) -> tuple[dict[str, Tree], Lines]:
-    """The mapping of a file.
-
-    Args:
-        path: The file, for messages.
-        suffix: Its suffix in small letters: one of ``SUFFIXES``.
-        text: Its content.
-
-    Returns:
-        The mapping, and the line of each key. JSON and HOCON have no lines.
-
-    Raises:
-        PricingError: One line, where it is damaged, holds a key twice, or expands without end.
-    """
+    """The mapping of a file, and where its keys stand. ``PricingError`` in one line where it is damaged or a bomb."""
     if suffix == ".conf":
         return _mapping(path, hocon(path, text)), {}
     if suffix == ".toml":
@@ -86,16 +74,8 @@ def _json(path: Path, text: str) -> dict[str, Tree]:
 
 
 def notebook(path: Path, text: str) -> tuple[str, dict[Path, str]]:
-    """The program of a notebook.
-
-    Args:
-        path: The notebook, for messages and for the folder of files that it writes.
-        text: Its content, JSON.
-
-    Returns:
-        The code cells, one below the other, and the Python files that it writes beside itself. Lines for the shell, magic words
-        and cells that are not Python are left out.
-    """
+    """The code cells of a notebook, one below the other, and the Python files that it writes beside it. Lines for the shell,
+    magic words and cells that are not Python are left out."""
     cells = _json(path, text).get("cells")
     rows: list[str] = []
     written: dict[Path, str] = {}
@@ -220,18 +200,7 @@ class _Hocon:
 
 
 def hocon(path: Path, text: str) -> dict[str, Tree]:
-    """A HOCON file.
-
-    Args:
-        path: The file, for messages.
-        text: Its content.
-
-    Returns:
-        Its mapping.
-
-    Raises:
-        PricingError: One line, for anything that is none.
-    """
+    """The mapping of a HOCON file. ``PricingError`` in one line for anything that is none."""
     reader = _Hocon(path, text)
     if reader.peek() != ("mark", "{"):
         return reader.table(("end", "the end"), 1)
@@ -243,18 +212,7 @@ def hocon(path: Path, text: str) -> dict[str, Tree]:
 
 
 def namespace(path: Path, body: str) -> dict[str, Tree]:
-    """The values of ``Namespace(…)`` as argparse prints it.
-
-    Args:
-        path: The file, for messages.
-        body: One call with keywords.
-
-    Returns:
-        Name → value. What is neither a number, a text nor a truth value stays as it is written.
-
-    Raises:
-        PricingError: It is not one such call.
-    """
+    """The values of ``Namespace(…)`` as argparse prints it."""
     try:
         call = ast.parse(body, mode="eval").body
     except (SyntaxError, ValueError, MemoryError) as error:
@@ -273,18 +231,7 @@ def namespace(path: Path, body: str) -> dict[str, Tree]:
 
 
 def python_line_words(path: Path, body: str) -> list[str]:
-    """The words of the one command line that runs Python.
-
-    Args:
-        path: The file, for messages.
-        body: A shell script. A backslash at the end of a line joins it with the next.
-
-    Returns:
-        The words, split as a shell does.
-
-    Raises:
-        PricingError: There are none or several such lines, or one with code of the shell.
-    """
+    """The words of the one line that runs Python."""
     joined = re.sub(r"\\\s*\n", " ", body)
     runs = [
         row
@@ -302,14 +249,7 @@ def python_line_words(path: Path, body: str) -> list[str]:
 
 
 def command_line_options(words: list[str]) -> dict[str, Tree]:
-    """The options of a command line.
-
-    Args:
-        words: ``--key value``, ``--key=value`` and bare ``--flag``; other words are left out.
-
-    Returns:
-        Key → value; True for a bare flag. A dash in a name becomes ``_``.
-    """
+    """``--key value``, ``--key=value`` and bare ``--flag`` (True) of a command line; - in names becomes _."""
     out: dict[str, Tree] = {}
     index = 0
     while index < len(words):

@@ -32,33 +32,17 @@ class Options:
         self._read = set() if at else set(catalogue.entries()[document.system].ignored.split())
 
     def error(self, name: str, message: str) -> PricingError:
-        """An error at a key of this mapping, which the caller raises."""
         return self._document.error(message, *self._at, name)
 
     def has(self, *names: str) -> bool:
-        """Whether one of these options is given; null counts as not given."""
         return any(self._data.get(name) is not None for name in names)
 
     def raw(self, name: str) -> Tree:
-        """The value of an option as it stands, None where it is not given. It counts as read."""
         self._read.add(name)
         return self._data.get(name)
 
     def number(self, name: str, default: float | None = None, least: float = 0.0, above: bool = False) -> float | None:
-        """A number; texts such as ``1e-5`` are read as numbers.
-
-        Args:
-            name: The option.
-            default: What holds where it is not given; it is not checked.
-            least: The smallest value that is allowed.
-            above: Whether the value must exceed ``least``.
-
-        Returns:
-            A number ≥ ``least``, ∞ included; or ``default``.
-
-        Raises:
-            PricingError: It is no number, out of bounds, or outside 10⁻⁶⁰ … 10⁶⁰ in size.
-        """
+        """A finite or infinite number ≥ ``least`` (> with ``above``); ``default`` where it is not given."""
         value = self.raw(name)
         if isinstance(value, str):
             value = scalar(value)
@@ -91,19 +75,6 @@ class Options:
         return 0 if found is None else found
 
     def whole(self, name: str, default: int | None = None, least: int = 0) -> int | None:
-        """A whole number.
-
-        Args:
-            name: The option.
-            default: What holds where it is not given.
-            least: The smallest value that is allowed.
-
-        Returns:
-            The number, at most 10¹²; or ``default``.
-
-        Raises:
-            PricingError: It is no whole number, or out of bounds.
-        """
         found = self.number(name, None, least)
         if found is None:
             return default
@@ -112,26 +83,12 @@ class Options:
         return int(found)
 
     def delta(self, name: str = "delta", default: float | None = None) -> float | None:
-        """A δ in [0, 1); ``default`` where it is not given."""
         found = self.number(name, default)
         if found is not None and not found < 1:
             raise self.error(name, f"{name}: found {found:g}; a δ lies in [0, 1)")
         return found
 
     def choice(self, name: str, allowed: Iterable[str], default: str | None = None) -> str:
-        """One of several words.
-
-        Args:
-            name: The option.
-            allowed: The words.
-            default: What holds where it is not given; None: then it must be given.
-
-        Returns:
-            The word.
-
-        Raises:
-            PricingError: It is missing without a default, or another word.
-        """
         value, allowed = self.raw(name), list(allowed)
         if value is None and default is not None:
             return default
@@ -142,7 +99,6 @@ class Options:
         return str(value)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """True or false; ``default`` where it is not given. Anything else is a ``PricingError``."""
         value = self.raw(name)
         if value is None:
             return default
@@ -151,7 +107,6 @@ class Options:
         return value
 
     def table(self, name: str) -> Options:
-        """The options of a mapping inside this one; empty where it is not given. ``PricingError`` where it is no mapping."""
         value = self.raw(name)
         if value is not None and not isinstance(value, dict):
             raise self.error(name, f"{name}: found {value!r}; a mapping of keys is expected")
@@ -167,14 +122,7 @@ class Options:
         return [name for name in self._data if name not in self._read]
 
     def finish(self, *also: str) -> None:
-        """Refuses what nobody read.
-
-        Args:
-            *also: Options that a file of another kind has, for the list of what is allowed.
-
-        Raises:
-            PricingError: It names the first option that is not known.
-        """
+        """``PricingError`` naming the first option that is not known. also: others that a file of another kind has."""
         for name in self.rest:
             allowed = sorted(self._read | set(also))
             raise self.error(name, f"unknown option {name!r}{suggest(name, allowed)}; allowed: {', '.join(allowed)}")

@@ -69,30 +69,12 @@ class Said:
     run: int | None = None
 
     def at(self, document: Document, sampled: bool = True) -> tuple[float, int, float]:
-        """The facts that every price needs; what is not said is asked.
-
-        Args:
-            document: The file.
-            sampled: Whether users are sampled; else the rate is 1.
-
-        Returns:
-            Sampling rate, rounds that are run, and δ.
-        """
+        """(sampling rate, rounds, δ); what is not said is asked."""
         rate = document.ask("sampling rate", self.rate) if sampled else 1.0
         return rate, int(document.ask("rounds", self.run or self.rounds)), document.ask("delta", self.delta)
 
     def std(self, rate: float, compositions: int, delta: float, louder: float) -> float:
-        """The noise of one round.
-
-        Args:
-            rate: The sampling rate.
-            compositions: How often a user's data are used, for noise that is found.
-            delta: The δ of the total.
-            louder: The factor on all noise.
-
-        Returns:
-            Standard deviation in clips, times ``louder``.
-        """
+        """The noise, times ``louder``."""
         if self.run is not None and self.rounds is not None:
             compositions = self.rounds
         found = costs.noise_for(self.epsilon or 0.0, delta, rate, compositions) if self.noise is None else self.noise
@@ -245,18 +227,7 @@ def laplace(document: Document, said: Said) -> Reading:
 
 
 def banded_mechanism(document: Document, said: Said, separation: int | None, sampler: str | None) -> Reading:
-    """Correlated noise of the banded matrix.
-
-    Args:
-        document: The file.
-        said: What its accountant says.
-        separation: The file's min_separation; None where it does not say it.
-        sampler: How the file draws users; None where it does not say it.
-
-    Returns:
-        Rows for participations apart, for a user in every round, and for groups of users. A sampler that keeps no separation
-        puts the second first.
-    """
+    """Correlated noise. separation: the file's min_separation; sampler: how the file draws users, where it says so."""
     rate, times, delta = said.at(document)
     gap, column = int(document.ask("min separation", separation)), None
     if said.rounds is not None and separation is not None and said.rounds > EXACT:
@@ -332,17 +303,7 @@ class Part:
 
 
 def joint_mechanism(document: Document, said: Said, parts: tuple[Part, ...], options: str) -> Reading:
-    """Several mechanisms at once, on one draw of the cohort.
-
-    Args:
-        document: The file.
-        said: What their accountant claims.
-        parts: The mechanisms; at least one.
-        options: The option that holds their noises, a list.
-
-    Returns:
-        Rows for zero-out and replace, at the largest rate and number of rounds of the parts.
-    """
+    """Several mechanisms at once. options: the name of the option that holds their noise."""
     said = replace(said, rate=max(p.rate for p in parts), rounds=max(p.rounds for p in parts))
     (rate, times, delta), louder, rows = said.at(document), document.louder, []
     for relation, replaced in RELATIONS:
@@ -362,18 +323,7 @@ def joint_mechanism(document: Document, said: Said, parts: tuple[Part, ...], opt
 
 
 def local_mechanism(document: Document, kind: str, epsilon: float, said: Said, louder: float) -> list[Row]:
-    """A mechanism that each user applies before sending.
-
-    Args:
-        document: The file.
-        kind: ``gaussian`` or ``laplace``.
-        epsilon: The ε of one message; above 0.
-        said: What the file says of the run.
-        louder: The factor on the noise.
-
-    Returns:
-        Rows of a user who takes part in every round, seen by the server.
-    """
+    """Rows of a mechanism that each user applies before sending: a user in every round, seen by the server."""
     (_, times, delta), rows = said.at(document, sampled=False), []
     for relation, replaced in RELATIONS:
         if kind == "laplace":

@@ -51,15 +51,7 @@ class Pass:
     depth: int
 
     def steps_of(self, taken: Callable[[Value], bool]) -> Value:
-        """How often it steps each time.
-
-        Args:
-            taken: Which optimizers count.
-
-        Returns:
-            At least 1. Of branches that exclude each other, the one that steps more counts. Not decided where a loop inside
-            steps.
-        """
+        """How often it steps with a taken optimizer each time; of branches that exclude each other, the one that steps more."""
         mine = [step for step in self.steps if taken(step.owner)]
         if any(kind == "loop" for step in mine for kind, _ in step.stack[self.depth + 1 :]):
             return Unresolved("as often as a loop inside it runs")
@@ -119,18 +111,7 @@ class Changes:
         return any(kind == "loop" for kind, _ in self.stack[len(born) :])
 
     def weak(self, before: Value, value: Value, missing: bool, born: py.Stack, node: str | ast.AST) -> Value:
-        """What a place holds after an assignment that may not be made, or is made again and again.
-
-        Args:
-            before: What it held.
-            value: What is assigned.
-            missing: Whether it held nothing.
-            born: The branches and loops that the place was made in.
-            node: The place, for words.
-
-        Returns:
-            The value where the assignment is certain; else one of both, or what nobody knows in a loop.
-        """
+        """What a place holds after an assignment that may not be made, or is made again and again."""
         if self.stack == born or missing or same(before, value):
             return value
         if self.again and self.looped_since(born) and not isinstance(value, (Call, py.Part)):
@@ -138,11 +119,9 @@ class Changes:
         return py.either(before, value)
 
     def set_name(self, held: dict[str, Value], key: str, value: Value, born: py.Stack) -> None:
-        """A name or key set in a scope or table that was made under ``born``."""
         held[key] = self.weak(held.get(key), value, key not in held, born, key)
 
     def set_attribute(self, owner: Value, name: str, value: Value, node: ast.AST) -> None:
-        """An attribute set on all that ``owner`` may be. One of a library's module counts as exchanged (``replaced``)."""
         for each in py.candidates(plain(owner)):
             match each:
                 case py.Name(dotted="sys") if name == "argv":
@@ -202,18 +181,6 @@ class Changes:
     def parser(
         self, parser: py.Parser, name: str, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr
     ) -> Value:
-        """What a call of a parser of the command line gives.
-
-        Args:
-            parser: The parser.
-            name: Its method.
-            args: Arguments by place.
-            keywords: Arguments by name.
-            node: The call.
-
-        Returns:
-            Parsed options for ``parse_args``; a parser for groups; None for what adds options.
-        """
         if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers", "add_parser"):
             return parser
         defaults: dict[str, Value] = {}
@@ -241,11 +208,7 @@ class Changes:
         return None
 
     def argument(self, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> dict[str, Value]:
-        """An option of a parser (argparse or click) and its default.
-
-        Returns:
-            One name with its default; empty where the name is not known. An option that must be given is not decided.
-        """
+        """An option of a parser, and its default."""
         flags = [flag for a in args if isinstance(flag := plain(a), str)]
         long = [flag for flag in flags if flag.startswith("--")] or flags
         named = plain(keywords.get("dest")) or (long[0].lstrip("-").replace("-", "_") if long else None)

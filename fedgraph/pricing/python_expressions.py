@@ -31,21 +31,12 @@ class Expressions(Objects):
     """The interpreter with its expressions."""
 
     def step(self, node: ast.stmt | ast.expr, scope: Scope) -> None:
-        """Counts one step. ``PricingError`` after ``MOST_STEPS``, for a program that is too large to follow."""
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise PricingError(f"{scope.path}:{node.lineno}: too much to follow; name the file that holds the privacy alone")
 
     def value(self, node: ast.expr | None, scope: Scope) -> Value:
-        """What an expression is worth.
-
-        Args:
-            node: The expression; None is worth None.
-            scope: The scope that names are read from.
-
-        Returns:
-            The value; ``Unresolved`` for what is not understood. Calls inside of that are still noted.
-        """
+        """What an expression is worth."""
         if node is None:
             return None
         self.step(node, scope)
@@ -204,7 +195,6 @@ class Expressions(Objects):
         return Unresolved(node)
 
     def defaults(self, arguments: ast.arguments, scope: Scope) -> dict[str, Value]:
-        """Parameter → default of a function, evaluated where it is defined."""
 
         def held() -> Iterator[tuple[ast.arg, ast.expr | None]]:
             places = [*arguments.posonlyargs, *arguments.args]

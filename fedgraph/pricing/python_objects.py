@@ -33,21 +33,17 @@ class Objects(Changes):
     """The interpreter with its objects."""
 
     def enter(self, function: Function, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
-        """The result of a function of the program; ``python_program`` has it."""
         raise NotImplementedError
 
     def execute(self, text: Value, node: ast.expr, scope: py.Scope) -> Value:
-        """What ``exec`` does; ``python_statements`` has it."""
         raise NotImplementedError
 
     def make(
         self, made: py.Class, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: py.Scope
     ) -> Value:
-        """An object of a class of the program; ``python_program`` has it."""
         raise NotImplementedError
 
     def attribute(self, owner: Value, name: str, node: ast.AST) -> Value:
-        """What ``owner.name`` is worth."""
         match plain(owner):
             case py.Choice(values=several):
                 found = [self.attribute(v, name, node) for v in several]
@@ -85,7 +81,6 @@ class Objects(Changes):
         return py.Method(owner, name, node)
 
     def item(self, owner: Value, key: Value, node: ast.AST) -> Value:
-        """What ``owner[key]`` is worth."""
         if isinstance(owner, Table) and isinstance(key, str) and key in owner:
             return owner[key]
         if isinstance(owner, py.Name) and owner.dotted == "sys.modules" and key == "__main__":
@@ -101,18 +96,7 @@ class Objects(Changes):
     def call(
         self, called: Value, args: tuple[Value, ...], keywords: dict[str, Value], node: ast.expr, scope: py.Scope
     ) -> Value:
-        """The result of a call.
-
-        Args:
-            called: What is called.
-            args: Arguments by place.
-            keywords: Arguments by name; ``**`` where some are not known.
-            node: The call.
-            scope: The scope that it stands in.
-
-        Returns:
-            What a function or class of the program gives, what is known of Python's own functions, else the call itself.
-        """
+        """The result of a call."""
         name, dotted, owner = "?", "?", plain(called)
         match owner:
             case py.Choice(values=several):
@@ -135,7 +119,6 @@ class Objects(Changes):
         return self.record(Call(name, dotted, args, keywords, owner=owner), node, scope)
 
     def record(self, call: Call, node: ast.expr, scope: py.Scope) -> Call:
-        """A call noted with its place, branches and loops. Functions that it gets may be called from outside."""
         call.line, call.path, call.stack, call.born, call.times = node.lineno, scope.path, self.stack, self.stack, self.times
         call.reached, call.function = self.reached, scope.holds
         self.calls.append(call)

@@ -82,7 +82,6 @@ class Program(Statements):
 
     # -- modules --------------------------------------------------------------------------------------------------------
     def followed(self, path: Path, text: str) -> tuple[Scope, ast.Module]:
-        """A file followed from its first statement; its names and its tree."""
         try:
             tree = ast.parse(text)
         except SyntaxError as error:
@@ -119,7 +118,6 @@ class Program(Statements):
         return None
 
     def imports(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
-        """What an import binds: a module of the program, or the name of something else."""
         if isinstance(node, ast.ImportFrom):
             return self._imports_from(node, scope)
         for alias in node.names:
@@ -149,18 +147,6 @@ class Program(Statements):
 
     # -- functions and classes ------------------------------------------------------------------------------------------
     def enter(self, function: Function, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.AST) -> Value:
-        """The result of a function of the program.
-
-        Args:
-            function: The function.
-            args: Arguments by place.
-            keywords: Arguments by name.
-            node: The call.
-
-        Returns:
-            What it returns, joined over its returns. Not decided for generators, for a function that is active twice already,
-            and for calls nested deeper than ``DEEPEST``.
-        """
         if self.active.count(function.node) > 1 or len(self.active) > DEEPEST:
             return Unresolved(node)
         self.entered.add(function.node)
@@ -205,7 +191,6 @@ class Program(Statements):
         inner.local = local
 
     def make(self, made: Class, args: tuple[Value, ...], keywords: Mapping[str, Value], node: ast.expr, scope: Scope) -> Value:
-        """An object of a class of the program: its ``__init__`` is entered; of a data class the fields are set."""
         call = Call(made.node.name, made.node.name, args, keywords, own=made)
         self.record(call, node, scope)
         self.objects.append(call)

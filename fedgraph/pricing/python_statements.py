@@ -17,16 +17,13 @@ class Statements(Expressions):
     """The interpreter with its statements. A block says how it goes on: ``NEXT``, ``LEFT``, ``MAYBE`` left, or ``ABORTED``."""
 
     def imports(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
-        """What an import binds; ``python_program`` has it."""
         raise NotImplementedError
 
     def defined(self, function: Function) -> Function:
-        """Notes a function, so that it is looked at last where nothing calls it."""
         self.definitions.append(function)
         return function
 
     def block(self, body: list[ast.stmt], scope: Scope) -> str:
-        """Runs statements in order, until one leaves. After one that may leave, the rest depends on it."""
         before, flow = self.stack, NEXT
         for statement in body:
             self.step(statement, scope)
@@ -100,7 +97,6 @@ class Statements(Expressions):
         return NEXT
 
     def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
-        """Binds a name, an attribute, a key or several of them to a value."""
         match target:
             case ast.Name(id=name):
                 home = scope.elsewhere.get(name, scope)
@@ -177,15 +173,7 @@ class Statements(Expressions):
         return self.branches([(words, node.body), (f"not {words}", node.orelse)], scope)
 
     def branches(self, cases: list[tuple[str, list[ast.stmt]]], scope: Scope) -> str:
-        """Several blocks of which one is run; the names that they leave are joined.
-
-        Args:
-            cases: The condition of each block in words, and its statements.
-            scope: Where they are run.
-
-        Returns:
-            How the program goes on. A block that aborts does not count, unless all do.
-        """
+        """Several blocks of which one is run; the names that they leave are joined."""
         before = dict(scope.local)
         after: list[dict[str, Value]] = []
         flows = []
@@ -255,16 +243,7 @@ class Statements(Expressions):
         return flow if flow == MAYBE else self.block(node.orelse, scope)
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope, length: Value = None) -> str:
-        """A loop of many times or unknown length: gone through twice, and what still changes then is not known.
-
-        Args:
-            node: The loop.
-            scope: Where it is run.
-            length: How often it runs; None where that is not known.
-
-        Returns:
-            ``MAYBE`` where it may return, else ``NEXT``.
-        """
+        """A loop of many times or unknown length: gone through twice, and what still changes then is not known."""
         before, count, passes = dict(scope.local), len(self.calls), len(self.iterated)
         again, times, words = self.again, self.times, f"the loop at line {node.lineno}"
         often = Unresolved(f"as often as {words} runs") if length is None else length

@@ -46,7 +46,6 @@ class Unresolved:
 
     @property
     def text(self) -> str:
-        """Its expression as source text, or the words for it."""
         return self.source if isinstance(self.source, str) else ast.unparse(self.source)
 
 
@@ -128,7 +127,6 @@ class Class:
         return self.scope.local[name] if name in self.scope.local else next(inherited, None)
 
     def methods(self) -> list[str]:
-        """The names of its methods, those of its own bases first."""
         inherited = [name for base in self.bases if isinstance(base, Class) for name in base.methods()]
         return [*inherited, *(n for n, v in self.scope.local.items() if isinstance(v, Function))]
 
@@ -176,15 +174,7 @@ class Call:
     times: Value = 1
 
     def get(self, name: str, place: int | None = None) -> Value:
-        """An argument.
-
-        Args:
-            name: Its keyword.
-            place: Its place; None for that of ``catalogue.yaml``.
-
-        Returns:
-            The value; None where it is not given.
-        """
+        """The argument by keyword, or by place (that of ``catalogue.yaml`` where none is given); None where it is not given."""
         if name in self.keywords:
             return self.keywords[name]
         place = places(self.name).get(name) if place is None else place
@@ -196,7 +186,6 @@ class Call:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The undecided branches that it stands in, in words."""
         return tuple(words for kind, words in self.stack if kind == "branch")
 
     @property
@@ -273,7 +262,6 @@ class Scope:
 
     @property
     def module(self) -> Scope:
-        """The scope of the file."""
         return self if self.parent is None else self.parent.module
 
 
@@ -307,7 +295,6 @@ class Function:
 
     @property
     def name(self) -> str:
-        """Its name; ``lambda`` for one without."""
         return "lambda" if isinstance(self.node, ast.Lambda) else self.node.name
 
 
@@ -346,7 +333,6 @@ def either(a: Value, b: Value) -> Value:
 
 
 def candidates(value: Value) -> tuple[Value, ...]:
-    """What a value may be: the values of a choice, else the value alone."""
     return value.values if isinstance(value, Choice) else (value,)
 
 
@@ -365,7 +351,6 @@ def holds(value: Value, wanted: Value) -> bool:
 
 
 def is_plain(value: Value) -> bool:
-    """Whether a value is a number, a text, true, false or None."""
     return value is None or isinstance(value, (bool, int, float, str))
 
 
@@ -380,7 +365,6 @@ def assume(value: Value, said: tuple[str, ...]) -> Value:
 
 
 def notes(value: Value) -> tuple[str, ...]:
-    """The assumptions that a value rests on, each once."""
     if isinstance(value, Assumed):
         return tuple(dict.fromkeys((*value.notes, *notes(value.value))))
     if isinstance(value, Choice):
@@ -389,17 +373,7 @@ def notes(value: Value) -> tuple[str, ...]:
 
 
 def lift(node: str | ast.AST, function: Callable[..., Value], *values: Value) -> Value:
-    """What a function makes of values.
-
-    Args:
-        node: The expression, for a result that is not decided.
-        function: A function of plain values. Where it fails, the result is not decided.
-        *values: What it is applied to.
-
-    Returns:
-        The result for every combination of candidates, joined, with the assumptions of all values. It is not decided for more
-        than 64 combinations, and for an infinite number that came of finite ones.
-    """
+    """``function`` of plain values, for every combination of candidates; else unresolved."""
     said = tuple(dict.fromkeys(n for v in values for n in notes(v)))
     combinations = list(itertools.islice(itertools.product(*(candidates(plain(v)) for v in values)), 65))
     if len(combinations) > 64:

@@ -106,15 +106,7 @@ class Answers:
     place: tuple[Path, int] | None = None
 
     def again(self, louder: float, tried: Mapping[str, float]) -> Answers:
-        """Answers for the same file read once more.
-
-        Args:
-            louder: The factor on all noise.
-            tried: Values of open facts, by name.
-
-        Returns:
-            New answers, without questions and notes. Programs that are followed already are kept.
-        """
+        """The same facts, for a file that is read again."""
         return Answers(self.given, {**self.tried, **{normal(k): v for k, v in tried.items()}}, louder, self.programs)
 
     def merge(self, other: Answers) -> None:
@@ -131,22 +123,7 @@ class Answers:
     def ask(
         self, name: str, question: str, values: tuple[float, ...], worst: float | None = None, known: float | None = None
     ) -> float:
-        """A number that the price needs.
-
-        Args:
-            name: What the fact is called.
-            question: The question in words.
-            values: Plausible answers, worst first; at least one.
-            worst: An answer that bounds every other; None where there is none.
-            known: What the file says; None where it says nothing.
-
-        Returns:
-            ``known``; else the user's answer; else ``worst``, or the first of ``values`` without one. In the last two cases
-            the fact is noted in ``open``.
-
-        Raises:
-            PricingError: The user's answer is negative, a share above 1, or a δ outside (0, 1).
-        """
+        """``known`` where the file says it; else the answer, or the worst, or the first plausible value: then it is asked."""
         if known is not None:
             return known
         answer = self.known(name)
@@ -160,16 +137,7 @@ class Answers:
         return answer
 
     def whether(self, name: str, question: str, worst: bool = False) -> bool:
-        """A fact that is true or false.
-
-        Args:
-            name: What the fact is called.
-            question: The question, without the words on how to answer.
-            worst: What the headline takes where nobody answers.
-
-        Returns:
-            The answer.
-        """
+        """Yes or no; the price in the headline is that of ``worst``."""
         return bool(self.ask(name, f"{question} (1 for yes, 0 for no)", (0.0, 1.0), float(worst)))
 
     def taken(self, call: Call) -> bool:
@@ -188,17 +156,7 @@ class Answers:
         return True
 
     def number(self, value: Value, name: str, line: int = 0) -> float | None:
-        """The number that a value of a program is.
-
-        Args:
-            value: What the program holds.
-            name: What the fact is called, for a question.
-            line: Where the value stands; 0 where that is not known.
-
-        Returns:
-            A finite number. None where there is none, or where the value is a text, true or false. What the program does not
-            decide is asked where its candidates, or plausible values of that name, are known.
-        """
+        """A finite number, None where there is none. What is not decided is asked, with the candidates."""
         self.notes |= dict.fromkeys(notes(value))
         inner = plain(value)
         if isinstance(inner, Choice):
@@ -220,18 +178,7 @@ class Answers:
         return answer
 
     def flag(self, value: Value, name: str, default: bool, line: int, worst: bool) -> bool:
-        """Whether an option is on.
-
-        Args:
-            value: What the program holds.
-            name: What the option is called.
-            default: What holds where it is not given.
-            line: Where it stands.
-            worst: What is taken, and asked, where the program does not decide it.
-
-        Returns:
-            Whether the option is on.
-        """
+        """True or false; an undecided one is asked and taken as ``worst``."""
         self.notes |= dict.fromkeys(notes(value))
         inner = plain(value)
         if inner is None:

@@ -176,14 +176,7 @@ def rounded_up(value: float, digits: int = 4) -> float:
 
 
 def written_epsilon(epsilon: float | None) -> str:
-    """An ε for people.
-
-    Args:
-        epsilon: An ε ≥ 0, ∞ included; None for no ε.
-
-    Returns:
-        Four significant digits, rounded up; ``∞``; or a dash for none.
-    """
+    """An ε for people: ∞, a dash for none, four digits rounded up."""
     if epsilon is None:
         return "–"
     if math.isinf(epsilon):
@@ -218,17 +211,7 @@ def _wrapped(title: str, sentence: str) -> str:
 
 
 def rendered(name: str, escaped: bool, folder: Traversable = FOLDER, **values: object) -> str:
-    """A template of jinja2, filled in.
-
-    Args:
-        name: The template's file name.
-        escaped: Whether values are escaped for HTML.
-        folder: Where the template lies.
-        **values: What the template calls by these names. ``shown`` is always ``written_epsilon``.
-
-    Returns:
-        The text. A name that the template uses and nobody gives is an error.
-    """
+    """A template of ``folder`` with ``values``. escaped: for HTML."""
     import jinja2  # only a page needs it
 
     settings = jinja2.Environment(autoescape=escaped, undefined=jinja2.StrictUndefined, trim_blocks=not escaped)

@@ -71,15 +71,7 @@ class Training:
 
 
 def reading(document: Document, t: Training) -> Reading:
-    """A training as a reading: rows for zero-out and replace, and of examples also for a person with several of them.
-
-    Args:
-        document: The file, which is asked for what the training leaves open.
-        t: What the file says.
-
-    Returns:
-        The reading. It has no settings where the noise is zero.
-    """
+    """Rows for zero-out and replace, and for a person with several records."""
     delta = document.ask("delta", t.delta)
     rate, steps = _passes(document, t)
     multiplier = t.multiplier * document.louder / t.ratio
@@ -135,20 +127,8 @@ def calibrated_noise(
     document: Document, claim: Published, words: str, option: str, order: tuple[str, ...] = (),
     unprotected: tuple[str, ...] = (), people: float | None = None,
 ) -> Reading:  # fmt: skip
-    """A reading whose noise the system's own accountant finds for a claimed (ε, δ).
-
-    Args:
-        document: The file.
-        claim: The claimed ε and δ of the total.
-        words: Why the claim holds.
-        option: The option that holds ε.
-        order: Sentences beside the first one.
-        unprotected: What is not covered.
-        people: How many examples there are in all; None where the file does not say it.
-
-    Returns:
-        One row that costs ε divided by ``document.louder``.
-    """
+    """Noise that the system's own accountant finds for the claimed (ε, δ), sampled by coins. option: what holds ε. words: why
+    the claim holds."""
     spent, delta = (claim.epsilon or 0.0) / document.louder, claim.delta or 0.0
     row = Row("example", "zero-out", RECIPIENT, costs.approximate(spent, delta), 1, delta, words)
     order = ("Poisson-sampled steps compose adaptively.", *order)
@@ -173,16 +153,7 @@ def _passes(document: Document, t: Training) -> tuple[float, int]:
 
 
 def calls_in_loops(document: Document, calls: Sequence[Call], what: str) -> int:
-    """How often calls that stand in loops of unknown length are made; the user is asked.
-
-    Args:
-        document: The file.
-        calls: The calls.
-        what: What each of them makes, in the singular.
-
-    Returns:
-        The product over the loops; 1 outside of loops.
-    """
+    """How often calls in a loop of unknown length are made; 1 outside of loops."""
     out = 1
     for words, call in {call.repeated: call for call in calls if call.repeated}.items():
         question = f"How often is {call.name} made by {words}? Each one is {what} of its own."
@@ -191,18 +162,7 @@ def calls_in_loops(document: Document, calls: Sequence[Call], what: str) -> int:
 
 
 def training_loops(document: Document, loaders: Sequence[Value], optimizers: Sequence[Value]) -> list[Pass]:
-    """The loops that train on given data.
-
-    Args:
-        document: The program.
-        loaders: Values that hold the data.
-        optimizers: Values that train.
-
-    Returns:
-        Loops that are reached and go over one of ``loaders``. Loops in which only optimizers of other models step are left out.
-        Where no loop goes over the data themselves, those in which one of ``optimizers`` steps, made an unknown number of
-        times.
-    """
+    """The loops that go over one of ``loaders`` and train; not those in which only optimizers of other models step."""
 
     def other(owner: Value) -> bool:
         return isinstance(owner, Call) and not any(holds(owner, each) for each in optimizers)
@@ -231,17 +191,8 @@ def _goes_once(over: Value, loaders: Sequence[Value]) -> bool:
 
 
 def epochs(document: Document, stated: float | None = None, seen: Sequence[Pass] = ()) -> float | None:
-    """Passes over the data that the program runs.
-
-    Args:
-        document: The program.
-        stated: What the file says elsewhere; None where it says nothing.
-        seen: The loops that train.
-
-    Returns:
-        How often it trains in the loops ``seen``. Without any: ``stated``, or the option of its command line, if a loop has
-        that length or the file shows no length. None where that is not known.
-    """
+    """Epochs that the program runs: how often it trains in the loops ``seen``; without one, what its option says, if a loop has
+    that length or the file shows none."""
     program, answers = document.program, document.answers
     options = program.options
     if seen:
@@ -253,15 +204,7 @@ def epochs(document: Document, stated: float | None = None, seen: Sequence[Pass]
 
 
 def several_trainings(made: Sequence[Reading], what: str) -> Reading:
-    """Several trainings on the same data, whose models are all released.
-
-    Args:
-        made: Their readings; at least one.
-        what: What each of them trains, in the singular.
-
-    Returns:
-        One reading. The ε of each row at δ/n add up (basic composition). A row that is only known at its own δ adds that δ.
-    """
+    """Several trainings on the same data, whose models are all released: their ε at δ/n each add up."""
     if len(made) == 1:
         return made[0]
     parts, rows = len(made), []

@@ -126,10 +126,9 @@ def count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
     """One line for the actors, and one for each task whose rounds were counted.
 
     Args:
-        runtime: What ``environment.json`` holds under this name.
+        runtime: what ``environment.json`` holds under this name.
 
-    Returns:
-        Title → words; empty where nothing is known.
+    Returns: title → words; empty where nothing is known.
     """
     found: dict[str, str] = {}
     where = runtime.get("federations")

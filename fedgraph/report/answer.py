@@ -172,15 +172,7 @@ def _said(opening: str, found: Sequence[Best], here: Sequence[Score], most: int,
 
 
 def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
-    """What is said in the place of a best row where nothing can be concluded: which numbers the rows have that keep an ε.
-
-    Args:
-        found: Of one question, unit and ε; not empty.
-        here: Every row of the question.
-
-    Returns:
-        A clause without a full stop.
-    """
+    """What is said in the place of a best row, where nothing can be concluded: which numbers the rows have that keep an ε."""
     unit, budget = found[0].unit, found[0].budget
     able = sorted((s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget)), key=lambda s: s.mean)
     if not able:
@@ -195,14 +187,8 @@ def span_of(found: Sequence[Best], here: Sequence[Score]) -> str:
 
 
 def name_ceiling(top: Score, found: Sequence[Best], here: Sequence[Score]) -> str:
-    """The best row without privacy, in brackets, unless its name says no more.
-
-    Where a private row is above it by more than two standard errors, the brackets say so.
-
-    Args:
-        top: The best row without privacy.
-        found: The best private rows of the same question.
-        here: Every row of the question, which decides how short a name may be.
+    """The best row without privacy, in brackets, unless its name says no more; and where a private one is above it by more
+    than two standard errors, that it is.
     """
     name = questions.short_name(top, here)
     said = [] if name.lower() in ("no privacy", "without privacy") else [name]

@@ -42,17 +42,8 @@ def num_bounds(rows: Sequence[Row]) -> int:
 
 
 def verdicts(rows: Sequence[Row], among: int = 0) -> list[Verdict]:
-    """What an attack says of each row.
-
-    Each bound is wrong with probability ``one_run.ALPHA``. ``BROKEN`` holds for all bounds of a report together.
-
-    Args:
-        rows: Attacked or not.
-        among: How many bounds there are in the report; the bounds of ``rows`` where it is less than these.
-
-    Returns:
-        One for each row.
-    """
+    """One per row. Each bound is wrong with probability ``one_run.ALPHA``; BROKEN holds for all bounds together, of which there
+    are ``among`` in the report (default: those of ``rows``)."""
     shared = max(among, num_bounds(rows), 1)
     found = []
     for row in rows:
@@ -90,14 +81,8 @@ def asked_for(rows: Sequence[Row]) -> bool:
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """What attacks found, for the answer.
-
-    Args:
-        rows: Of the whole report.
-
-    Returns:
-        Which published ε are refuted, whether chance put a bound above its proof, how many bounds there are, and which of them
-        came closest to its proof. Provable ε that are contradicted are not among these: see ``contradictions``.
+    """For the answer: which published ε are refuted, whether chance put a bound above its proof, how many bounds there are, and
+    which came closest to its proof.
     """
     finite = [r for r in rows if r.measured is not None and 0 < r.guaranteed < math.inf and r.measured <= r.guaranteed]
     told = contradictions(rows)
@@ -114,15 +99,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 
 def describe_attacks(rows: Sequence[Row], among: int = 0) -> list[str]:
-    """What was attacked and what a bound means; first whatever contradicts a guarantee.
-
-    Args:
-        rows: Of one section.
-        among: As in ``verdicts``.
-
-    Returns:
-        Sentences; none where no row was attacked.
-    """
+    """What was attacked and what a bound means; first whatever contradicts a guarantee. among: as in ``verdicts``."""
     attacked = [r for r in rows if r.measured is not None]
     if not attacked:
         return []
@@ -145,14 +122,7 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     """Rows whose measured ε exceeds what was proven (of the attacked path, if it is one), or what was published.
 
     Each bound is wrong with probability ``one_run.ALPHA``, and an exact attack on a sound row is that often just above the
-    truth. What is called a contradiction holds when that probability is divided among all bounds of the report.
-
-    Args:
-        rows: Attacked or not.
-        among: As in ``verdicts``.
-
-    Returns:
-        At most one sentence each for proofs that are broken, bounds that chance explains, and published ε that are refuted.
+    truth: what is called a contradiction holds when that probability is divided among all bounds of the report (``among``).
     """
     attacked = [r for r in rows if r.measured is not None]
     shared = max(among, num_bounds(rows), 1)

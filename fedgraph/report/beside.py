@@ -33,14 +33,7 @@ def on_all_cores() -> Iterator[None]:
 
 
 def made_beside(make: Callable[[], Made]) -> Callable[[], Made]:
-    """Start to make something in a copy of this process where one is free, or else make it here and now.
-
-    Args:
-        make: Makes the thing. It is called once, or twice where its copy fails; what it returns can be pickled.
-
-    Returns:
-        Gives what ``make()`` returned. It waits for the copy at most ``SECONDS_TO_DRAW``, and then makes the thing here.
-    """
+    """Gives what ``make()`` returns: made in a copy of this process where one is free, or else here and now."""
     for copy in list(_at_work):
         copy.look()
     if len(_at_work) < _room:

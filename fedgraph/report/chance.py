@@ -21,18 +21,7 @@ TESTED = {GraphClassificationFacts: "graph", GraphClusteringFacts: "graph", Link
 
 
 def wilson(share: float, tested: int) -> tuple[float, float]:
-    """The shares from which a measured one is two standard errors away.
-
-    Args:
-        share: What was measured, 0 … 1.
-        tested: Of how many, above 0.
-
-    Returns:
-        (low, high), inside 0 … 1.
-
-    Reference:
-        E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927).
-    """
+    """(low, high): the shares from which ``share`` of ``tested`` is two standard errors away (Wilson, 1927)."""
     z = ERRORS**2 / tested
     middle = (share + z / 2) / (1 + z)
     half = math.sqrt(z * share * (1 - share) + z * z / 4) / (1 + z)
@@ -40,12 +29,9 @@ def wilson(share: float, tested: int) -> tuple[float, float]:
 
 
 def num_tested(row: Row) -> int | None:
-    """How many different nodes or graphs the row's score rests on.
+    """How many different nodes or graphs the row's score rests on; None where it was not counted.
 
     Seeds split the same nodes anew, so they add none; folds of a collection do.
-
-    Returns:
-        None where it was not counted.
     """
     counts = [e.facts.tested for e in row.entries if e.facts.tested]
     if not counts:
@@ -62,15 +48,7 @@ def tested_words(row: Row) -> str:
 
 
 def error_of_difference(one: Row, other: Row, metric: str) -> float:
-    """The standard error of the difference of two rows' means.
-
-    It comes from what was tested (of accuracies only) and from the spread over seeds; the larger of the two counts.
-
-    Args:
-        one: A row.
-        other: Another row.
-        metric: What is compared.
-    """
+    """Standard error of the difference of two rows' means: from what was tested, and over seeds; the larger of the two."""
     first, second = ({e.seed: e for e in row.entries if metric in e.metrics} for row in (one, other))
     both = sorted(first.keys() & second.keys())
     paired = [paired_variance(first[s].facts.right, second[s].facts.right, first[s].facts.tested or 0) for s in both]
@@ -90,16 +68,7 @@ def error_of_difference(one: Row, other: Row, metric: str) -> float:
 
 
 def paired_variance(one: str, other: str, tested: int) -> float | None:
-    """The variance of the mean difference of two rows' answers to the same questions.
-
-    Args:
-        one: Packed answers (``cells.facts.pack_right``).
-        other: As many packed answers.
-        tested: How many answers there are.
-
-    Returns:
-        None where answers were not kept, or are not equally many.
-    """
+    """Of the mean difference of answers to the same questions; None where they were not kept, or are of other questions."""
     if not tested or not one or len(one) != len(other):
         return None
     differences = unpack_right(one, tested).astype(float) - unpack_right(other, tested)
@@ -107,25 +76,13 @@ def paired_variance(one: str, other: str, tested: int) -> float | None:
 
 
 def errors_for(choices: int) -> float:
-    """How many standard errors a difference must exceed that was picked among several.
-
-    Args:
-        choices: Among how many it was picked; less than 1 counts as 1.
-
-    Returns:
-        Two, with Bonferroni's correction.
-    """
+    """Standard errors that a difference must exceed which was picked among so many: two, with Bonferroni's correction."""
     normal = statistics.NormalDist()
     return normal.inv_cdf(1 - (1 - normal.cdf(ERRORS)) / max(1, choices))
 
 
 def is_worse(score: Score, than: Score) -> bool:
-    """Whether a row is worse by more than two standard errors of the difference.
-
-    Args:
-        score: The row.
-        than: What it is compared with, by the metric of this one.
-    """
+    """By more than two standard errors of the difference."""
     return than.mean - score.mean > ERRORS * error_of_difference(than.row, score.row, than.metric)
 
 
@@ -155,14 +112,7 @@ def _error_of_area(row: Row, area: float) -> float:
 
 
 def inconclusive(scores: Sequence[Score]) -> list[str]:
-    """Why rows cannot decide anything: too few were tested, a class is too small, or δ is too large.
-
-    Args:
-        scores: Rows of any data sets.
-
-    Returns:
-        One sentence for each such data set; they come before everything else.
-    """
+    """One sentence for each data set whose rows cannot decide anything; they come before everything else."""
     found = []
     many = len({s.dataset for s in scores}) > 1
     for dataset in dict.fromkeys(s.dataset for s in scores):

@@ -56,7 +56,6 @@ class Series:
 
     @property
     def belongs(self) -> tuple[str, ...]:
-        """One name for each group of the legend."""
         return self.keys or (self.label,)
 
 
@@ -137,18 +136,9 @@ def _decades(low: float, high: float) -> list[float]:
 def draw(
     name: str, caption: str, panels: Sequence[Panel], notice: str | None, height: float = 4.2, shared: bool = False
 ) -> tuple[plots.Figure, ...]:
-    """One figure with all panels that show more than a table would: two lines, or one of ``FEWEST`` points.
+    """One figure with all panels that show more than a table would: two lines, or one of ``FEWEST`` points; none without them.
 
-    Args:
-        name: Of its files, without an ending.
-        caption: One sentence.
-        panels: What might be drawn.
-        notice: Says that data were generated; None where they are real.
-        height: Inches of one row of panels.
-        shared: One scale of y, so that panels can be compared.
-
-    Returns:
-        One figure; none where no panel is left.
+    shared: one scale of y, so that panels can be compared.
     """
     panels = [p for p in panels if len(p.lines) > 1 or any(len(line.x) >= FEWEST for line in p.lines)]
     if not panels:
@@ -195,13 +185,7 @@ def _paint_all(
 
 
 def over_budgets(label: str, rows: Sequence[Row], metric: str) -> Series:
-    """The mean of each row against the ε that it was asked for, with one standard deviation.
-
-    Args:
-        label: Of the line.
-        rows: In the order of the points.
-        metric: What is measured.
-    """
+    """The mean of each row against the ε that it was asked for, with one standard deviation."""
     means, spread = [r.mean(metric) for r in rows], [r.deviation(metric) for r in rows]
     return Series(label, [r.head.epsilon for r in rows], means, spread)
 
@@ -260,14 +244,7 @@ def _paint(ax: Axes, panel: Panel, styles: _Styles) -> None:
 
 
 def _shape(panel: Panel, styles: _Styles, groups: Sequence[Sequence[str]], alike: Sequence[Panel]) -> dict[str, object]:
-    """Where everything of a panel stands on the page (``shapes.html``).
-
-    Args:
-        panel: The panel.
-        styles: Number of the colour or symbol of each name, for each group of the legend.
-        groups: The names in each group of the legend.
-        alike: The panels that have the same scale of y, this one among them.
-    """
+    """Where everything of a panel stands on the page. alike: the panels that have the same scale of y."""
     places, ticks = panel.positions(), panel.ticks()
     names = [textwrap.wrap(text, max(7, int((WIDTH - 60) / len(ticks) / _LETTER))) or [""] for _, text in ticks]
     bottom = _HEIGHT - 22 - LINE * max(map(len, names))

@@ -65,12 +65,7 @@ class Choice:
 
 
 def join(trust: Trust, own: Own = Own.NOTHING) -> Choice:
-    """The choice that all clients train together.
-
-    Args:
-        trust: Whom they trust.
-        own: What the client fits to its own data besides.
-    """
+    """All clients together."""
     return Choice(Kind.TOGETHER, trust, False, own)
 
 
@@ -141,7 +136,6 @@ class Choices:
     answers: dict[Key, dict[int, tuple[str, int]]] = field(default_factory=dict)
 
     def value(self, learner: str, epsilon: float, choice: Choice, client: str = ALL) -> float | None:
-        """The mean over seeds; None where it was not measured."""
         found = self.values.get((learner, epsilon, choice, client))
         return statistics.fmean(found) if found else None
 
@@ -153,22 +147,14 @@ class Choices:
         return f"{statistics.fmean(found):.3f}" + (f" ± {statistics.stdev(found):.3f}" if len(found) > 1 else "")
 
     def price(self, learner: str, epsilon: float, choice: Choice, client: str = ALL) -> float | None:
-        """The largest ε of the client's units; None where the choice was not run."""
         return self.prices.get((learner, epsilon, choice, client))
 
     def chance(self, client: str, value: float) -> float:
-        """How large a difference from a value chance alone may make: two standard errors of two shares of the tested nodes.
+        """A difference from ``value`` that chance alone may make: two standard errors of two shares of the tested nodes.
 
         Of few nodes that are all right, or all wrong, the next could be otherwise: Laplace's rule of succession is the least
         variance, so that one node alone never makes a difference. Of numbers in 0 … 1 (the share of pairs below a tie, Hits@k
         and 1 / rank) no variance is larger than that of a share.
-
-        Args:
-            client: Whose tested nodes are counted.
-            value: A share, 0 … 1.
-
-        Returns:
-            At most 1; 0 where nothing of the client was tested.
         """
         tested = self.tested.get(client)
         if not tested:
@@ -209,15 +195,7 @@ class Choices:
         return statistics.fmean(self.values[key])
 
     def error(self, one: Key, other: Key) -> float:
-        """The standard error of the difference of two of a client's numbers.
-
-        Args:
-            one: A key of ``values``.
-            other: Another key, of the same client.
-
-        Returns:
-            From answers that are compared one by one, where they were kept; else half of ``chance``.
-        """
+        """Standard error of the difference of two of a client's numbers; answers are compared one by one, where known."""
         first, second = self.answers.get(one, {}), self.answers.get(other, {})
         both = sorted(first.keys() & second.keys())
         paired = [chance.paired_variance(first[s][0], second[s][0], first[s][1]) for s in both]
@@ -229,14 +207,9 @@ class Choices:
         return math.sqrt(max(statistics.fmean(known), seeds))
 
     def best(self, epsilon: float, choices: Sequence[Choice]) -> tuple[str, Choice] | None:
-        """The learner and the choice with the largest value over everybody's nodes.
+        """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run.
 
-        Args:
-            epsilon: A learner that does not keep it does not compete.
-            choices: In order: the first one that some learner ran within ``epsilon`` decides.
-
-        Returns:
-            None where no choice was run within ``epsilon``.
+        A learner that does not keep a finite ε is none. None where no choice was run.
         """
         for choice in choices:
             kept = [
@@ -249,11 +222,7 @@ class Choices:
         return None
 
     def inside(self) -> tuple[str, float, Choice] | None:
-        """The best model that a client makes alone and keeps: of any ε, since a model that is kept needs none.
-
-        Returns:
-            (learner, ε, choice); None where nobody was alone.
-        """
+        """(learner, ε, choice) of the best model that a client makes alone and keeps: of any ε, since a kept one needs none."""
         keys = [(one, e, kept) for one in self.learners for e in self.epsilons for kept in KEPT]
         found = {key: value for key in keys if (value := self.value(*key)) is not None}
         return max(found, key=lambda key: (found[key], key[0], key[1], KEPT.index(key[2])), default=None)
@@ -273,12 +242,7 @@ class _Asked:
 
 
 def read_choices(records: Records, metric: str | None = None) -> Choices:
-    """What the finished cells of a task say of every choice.
-
-    Args:
-        records: Cells whose facts have ``results``; at least one.
-        metric: What is compared; None: the first of ``METRICS`` that was measured.
-    """
+    """Every record of every cell. metric: what is compared (default: the first of ``METRICS`` that was measured)."""
     entries = records.entries
     every = [r for e in entries for r in e.facts.results]
     metric = metric or next((m for m in METRICS if any(m in r.metrics for r in every)), RIGHT)

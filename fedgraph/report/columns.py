@@ -224,15 +224,9 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def numbers_of_cells(scenario: str, source: str, entries: Iterable[Entry]) -> list[Number]:
-    """One number for each cell and metric; where clients were counted one by one, for each client, too.
+    """One per cell and metric; where clients were counted one by one, per client, too.
 
-    Args:
-        scenario: Its name.
-        source: Where the data came from.
-        entries: The cells.
-
-    Returns:
-        ``provable`` is what the dearest unit of that client pays, and ``client`` is ``all`` for everybody.
+    Such numbers say in ``provable`` what the dearest unit of that client pays, and ``client`` is ``all`` for everybody.
     """
     found = []
     for e in entries:
@@ -268,14 +262,7 @@ def table_cell(column: Column, score: Score) -> TableCell:
 
 
 def page_columns(scores: Sequence[Score]) -> tuple[tuple[Column, Page], ...]:
-    """The columns that say something in this run, each with how the page shows it.
-
-    Args:
-        scores: Every row of the page.
-
-    Returns:
-        Without the data set where there is one only, and with the metrics of these rows as the title of ``mean``.
-    """
+    """The columns that say something in this run, each with how the page shows it."""
     kinds = begin(" or ".join(dict.fromkeys(METRICS[s.metric] for s in scores)))
     found = []
     for column in COLUMNS:

@@ -59,14 +59,7 @@ class Card:
 
 
 def make_cards(answered: Answer) -> tuple[Card, ...]:
-    """One card for each question and unit.
-
-    Args:
-        answered: The answer.
-
-    Returns:
-        Cards that recommend a row first. Questions about whole graphs stand aside where others are about nodes.
-    """
+    """One card for each question and unit. Questions about whole graphs stand aside where others are about nodes."""
     every = (*answered.scores, *answered.also)
     asked_for: dict[tuple[tuple[str, ...], str], list[Best]] = {}
     for b in answered.best:
@@ -197,14 +190,7 @@ def _plain(delta: float) -> str:
 
 
 def explain_prices(cards: Sequence[Card]) -> str:
-    """What stands above the tables of prices: what their numbers are, and what an ε lets others conclude.
-
-    Args:
-        cards: Every card of the page.
-
-    Returns:
-        For each ε below 12 also e^ε, rounded up: how many times more likely a guess may become.
-    """
+    """What stands above the tables of prices: what their numbers are, and what an ε lets others conclude."""
     budgets = dict.fromkeys(e for card in cards for e, _ in card.prices if e != "∞" and float(e) < 12)
     odds = [math.exp(float(e)) for e in budgets]
     grown = ", ".join(
@@ -225,15 +211,9 @@ def _cell(this: Best, own: Sequence[Best], here: Sequence[Score]) -> _PriceCell:
 
 
 def figures(answered: Answer, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[plots.Figure, ...]]:
-    """One figure for each question, with one panel for each unit and for what is public: units are never mixed in a panel.
+    """One figure per question, one panel per unit and for what is public: units are never mixed in a panel.
 
-    Args:
-        answered: The answer.
-        notice: Says that data were generated; None where they are real.
-
-    Returns:
-        The figures of the first screen, and those of questions about whole graphs that stand beside. A panel needs two
-        different finite ε.
+    A panel needs two different ε. Returns: the figures of the first screen, and those of questions about whole graphs beside.
     """
     found: tuple[list[plots.Figure], list[plots.Figure]] = ([], [])
     answerable = [b for b in answered.best if b.score is not None and b.score.private]

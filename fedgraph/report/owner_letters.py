@@ -16,29 +16,15 @@ from fedgraph.report.sections.base import Letter
 
 
 def write_letters(found: Choices, dataset: str, beside: Sequence[Choices] = ()) -> tuple[Letter, ...]:
-    """One letter for each client, in the order of the data.
-
-    Args:
-        found: What every choice gave every client.
-        dataset: Its label.
-        beside: The same cells by other measures, for the table.
-    """
+    """One letter per client, in the order of the data. beside: the same cells by other measures, for its table."""
     return tuple(_letter(found, dataset, client, beside) for client in found.clients)
 
 
 def joining_gain(found: Choices, client: str, epsilon: float) -> float | None:
-    """What the best way of joining gives a client beyond a model that it makes alone and keeps.
+    """What the best way of joining at ``epsilon`` gives beyond a model that the client makes alone and keeps.
 
-    Both sides are the client's own best of everything that was tried there.
-
-    Args:
-        found: What every choice gave every client.
-        client: Which one.
-        epsilon: The most that joining may cost.
-
-    Returns:
-        In units of the metric. None where one of the two was not measured. 0 where chance alone may make the difference; the
-        number of pairs and budgets among which this one was picked is taken into account.
+    Both sides are the client's own best of everything that was tried there. None where one of the two was not measured; 0 where
+    chance alone may make the difference, the number of pairs and budgets among which this one was picked taken into account.
     """
     kept, joined = found.kept_by(client), found.joined_by(client, epsilon)
     if not kept or not joined:
@@ -221,14 +207,7 @@ def _columns(found: Choices, client: str) -> list[Choice]:
 
 
 def _row(found: Choices, client: str, epsilon: float, shown: Choices) -> tuple[str, ...]:
-    """A line of the table.
-
-    Args:
-        found: What every choice gave every client; rows are picked by it.
-        client: Whose letter it is.
-        epsilon: That was asked for.
-        shown: ``found``, or the same cells by another measure.
-    """
+    """A line of the table. shown: ``found``, or the same cells by another measure; rows are picked by ``found``."""
     picked = _picked(found, client, epsilon) or found.best(epsilon, (CURATOR, ALONE))
     cells = []
     for choice in _columns(found, client):
@@ -257,15 +236,7 @@ def undecided(found: Choices) -> bool:
 
 
 def in_hundred(epsilon: float, delta: float) -> str:
-    """How often of 100 times an attacker can be right, in words.
-
-    Args:
-        epsilon: 0 … ∞.
-        delta: 0 … 1.
-
-    Returns:
-        For example ``at most 74 of 100 times``, rounded up; near 100 with a second digit.
-    """
+    """``at most 74 of 100 times``, rounded up; near 100 with a second digit."""
     if epsilon == 0:
         return "no more often than by guessing, 50 of 100 times"
     share = right_at_most(epsilon, delta)
@@ -278,12 +249,5 @@ def right_at_most(epsilon: float, delta: float) -> float:
     """How often, of 1, an attacker can be right who tells two equally likely worlds apart that differ in one unit.
 
     (ε, δ) bounds both errors a, b by 1 − a ≤ e^ε b + δ and 1 − b ≤ e^ε a + δ, so 1 − (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).
-
-    Args:
-        epsilon: 0 … ∞.
-        delta: 0 … 1.
-
-    Returns:
-        ½ … 1.
     """
     return min(1.0, (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon)))

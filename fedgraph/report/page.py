@@ -162,12 +162,10 @@ def content_of(
     """What the page shows of any rows: the answer over all of them, charts, one table, statements and papers.
 
     Args:
-        rows: Of one run or of several.
-        title: The heading.
-        lead: The sentence below it.
-        notice: Says that data were generated; None where they are real.
-        records: The tasks of one run, each of which gets its own part.
-        described: Data set → one line. Only data sets that are described are listed; None lists all.
+        rows: of one run or of several.
+        title, lead, notice: what opens the page; notice says that data were generated.
+        records: the tasks of one run, each of which gets its own part.
+        described: data set → one line; only data sets that are described are listed.
     """
     answered, parts = answer.find_answer(rows), _page_chapters(records, notice)
     front, aside = first_screen.figures(answered, notice)
@@ -206,16 +204,7 @@ def _page_opening(answered: Answer, parts: Sequence[Chapter]) -> tuple[str, ...]
 def page_library(
     rows: Sequence[Row], described: Mapping[str, str], kinds: Sequence[str]
 ) -> tuple[tuple[references.LibraryEntry, ...], tuple[references.LibraryEntry, ...], tuple[references.Reference, ...]]:
-    """What the rows used, each method and data set with the rows that use it.
-
-    Args:
-        rows: Of the page.
-        described: Data set → one line.
-        kinds: The kinds of task of the run.
-
-    Returns:
-        (methods, data sets, papers).
-    """
+    """(methods, data sets, papers), each method and data set with the rows that use it. described: data set → one line."""
     methods: dict[str, references.LibraryEntry] = {}
     datasets: dict[str, references.LibraryEntry] = {}
     for row in rows:
@@ -249,26 +238,14 @@ def render(content: Content) -> str:
 
 
 def load_template(name: str, escaped: bool = True) -> jinja2.Template:
-    """A template of this package, where a name that nobody gave is an error.
-
-    Args:
-        name: A file of ``templates``.
-        escaped: Whether values are escaped for HTML.
-    """
+    """A template of this package, where a name that nobody gave is an error."""
     loader, strict = jinja2.FunctionLoader(lambda file: read_asset(f"templates/{file}")), jinja2.StrictUndefined
     environment = jinja2.Environment(autoescape=escaped, undefined=strict, trim_blocks=True, lstrip_blocks=True, loader=loader)
     return environment.get_template(name)
 
 
 def render_owner_pages(content: Content) -> dict[str, str]:
-    """A page for the owner of each client, of each task that counts its clients one by one.
-
-    Args:
-        content: Of the report.
-
-    Returns:
-        File name → HTML. Names are different also where upper and lower case are the same.
-    """
+    """File name → page, one for the owner of each client of each task that counts its clients one by one."""
     template, style = load_template("owner.html"), _markup("page.css")
     found: dict[str, str] = {}
     taken: set[str] = set()

@@ -20,16 +20,7 @@ def read_phrases() -> Mapping[str, Mapping[str, str]]:
 
 
 def phrase(part: str, name: str, /, **values: object) -> str:
-    """One text of ``templates/phrases.yaml``.
-
-    Args:
-        part: Of the file.
-        name: Of the text.
-        values: Of the names in braces that stand in it.
-
-    Raises:
-        KeyError: There is no such text, or a name in it has no value.
-    """
+    """One text. values: of the names in braces that stand in it."""
     return read_phrases()[part][name].format(**values)
 
 

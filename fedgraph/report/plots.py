@@ -42,12 +42,10 @@ class Figure:
 
     @property
     def png(self) -> bytes:
-        """The bytes of a PNG file."""
         return self.picture()[0]
 
     @property
     def svg(self) -> str:
-        """The text of an SVG file."""
         return self.picture()[1]
 
 
@@ -59,19 +57,7 @@ PER_ROW = 4  # panels side by side; more would be too small to read
 def draw(
     name: str, caption: str, panels: int, paint: Callable[[list[Axes]], None], notice: str | None, height: float = 3.6
 ) -> Figure:
-    """Draw axes side by side, at most ``PER_ROW`` in a row.
-
-    Args:
-        name: File name without its ending.
-        caption: One sentence.
-        panels: How many axes, at least one.
-        paint: Draws on them.
-        notice: Stands above the figure where data were generated; None where they are real.
-        height: Inches of one row.
-
-    Returns:
-        The figure; another process may still draw it (``beside``).
-    """
+    """``panels`` axes, at most ``PER_ROW`` side by side, painted and saved. height: inches of one row."""
 
     def picture() -> tuple[bytes, str]:
         columns = min(panels, PER_ROW)
@@ -127,14 +113,7 @@ def _in_few_tones(png: bytes) -> bytes:
 
 
 def heatmap(axes: Axes, matrix: np.ndarray, title: str, boundaries: Sequence[int]) -> None:
-    """A matrix of distances, with lines between its groups.
-
-    Args:
-        axes: Where it is drawn.
-        matrix: [n, m].
-        title: Names the quantity.
-        boundaries: First rows of all groups but the first.
-    """
+    """A distance matrix, with lines between its groups."""
     image = axes.imshow(matrix, cmap="viridis", interpolation="nearest")
     for at in boundaries:
         axes.axhline(at - 0.5, color="white", lw=0.7)
@@ -144,15 +123,7 @@ def heatmap(axes: Axes, matrix: np.ndarray, title: str, boundaries: Sequence[int
 
 
 def matching(axes: Axes, one: np.ndarray, two: np.ndarray, coupling: np.ndarray, names: tuple[str, str]) -> None:
-    """Two maps side by side, each in a square of its own, and lines for the masses between them.
-
-    Args:
-        axes: Where they are drawn.
-        one: Places [n, 2].
-        two: Places [m, 2].
-        coupling: Masses [n, m], at least 0; a line is drawn for those above a thousandth of the largest.
-        names: Of the two maps, for the legend.
-    """
+    """Two maps [n, 2] and [m, 2] side by side, each in a square of its own, and lines for the masses of ``coupling`` [n, m]."""
     places = [rows / max(float(np.abs(rows).max()), 1e-30) + at for rows, at in ((one, 0.0), (two, np.array([3.0, 0.0])))]
     for i, j in zip(*np.nonzero(coupling > 1e-3 * coupling.max()), strict=True):
         ends = np.stack([places[0][i], places[1][j]])
@@ -164,15 +135,7 @@ def matching(axes: Axes, one: np.ndarray, two: np.ndarray, coupling: np.ndarray,
 
 
 def scatter(axes: Axes, points: np.ndarray, groups: np.ndarray, title: str, legend: str) -> None:
-    """A map in two dimensions, coloured by group.
-
-    Args:
-        axes: Where it is drawn.
-        points: Places [N, 2].
-        groups: The group of each point [N].
-        title: Of the axes.
-        legend: What a group is called, before its number.
-    """
+    """A 2-D map [N, 2] coloured by group."""
     for index, group in enumerate(np.unique(groups)):
         chosen = groups == group
         colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]

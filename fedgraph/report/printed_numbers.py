@@ -57,19 +57,7 @@ ALL = _read()
 
 
 def find(dataset: str, method: str, variant: str, epsilon: float, metric: str, unit: str | None = None) -> PrintedNumber | None:
-    """The printed number for one row.
-
-    Args:
-        dataset: As in a scenario.
-        method: As in a scenario.
-        variant: Label of the row.
-        epsilon: That was asked for, ``PER_GRAPH`` or ∞.
-        metric: Its name.
-        unit: Whom the row protects; None fits every number.
-
-    Returns:
-        None where no paper printed one.
-    """
+    """The printed number for one row, if there is one; a published variant ``*`` fits every variant, unit None every unit."""
     for p in ALL:
         if None not in (unit, p.unit) and unit != p.unit:
             continue

@@ -43,12 +43,7 @@ def open_sentence(scores: Sequence[Score], here: Sequence[Score]) -> str:
 
 
 def question_title(scores: Sequence[Score], here: Sequence[Score]) -> str:
-    """A question as a heading: what is to be done, and where that is not plain, on which data.
-
-    Args:
-        scores: Every row of the report.
-        here: Rows of this question.
-    """
+    """The question of ``here`` as a heading: what is to be done, and where that is not plain, on which data."""
     asked = (open_sentence(scores, here) or f"{_task(here[0])},").removesuffix(",")
     where = f"On {here[0].dataset}, "
     title = begin(asked.removeprefix(where).removeprefix("To ").removeprefix("to "))
@@ -78,12 +73,7 @@ def edges_public(score: Score) -> bool:
 
 
 def explain_units(units: Sequence[str], picked: Sequence[Score]) -> str:
-    """What the units of sentences mean, one after another.
-
-    Args:
-        units: What units are called, as ``name_unit`` says.
-        picked: The rows that the sentences name.
-    """
+    """What the units of the sentences mean, one after another. picked: the rows that these name."""
     nodes = [s.row.head.protection for s in picked if s.unit == "node"]
     linked = bool(nodes) and all(held is not None and held.relation.links_alone for held in nodes)
     words = {**UNIT_WORDS, **({"node": _LINKS_OF_NODE} if linked else {})}
@@ -94,26 +84,13 @@ def explain_units(units: Sequence[str], picked: Sequence[Score]) -> str:
 
 
 def short_name(score: Score, here: Sequence[Score]) -> str:
-    """What a sentence calls a row: the label in its scenario where no other row has it, else its whole name.
-
-    Args:
-        score: The row.
-        here: Every row that the sentence could mean.
-    """
+    """What a sentence about ``here`` calls a row: the label in its scenario where no other row has it, else its whole name."""
     name = score.name if any(s.short == score.short and s.name != score.name for s in here) else score.short
     return f"“{name}”" if "," in name else name
 
 
 def reads_nothing(score: Score, unit: str) -> bool:
-    """Whether a row releases nothing that is computed from a unit.
-
-    Args:
-        score: The row.
-        unit: Its own unit, or a larger one.
-
-    Returns:
-        False for a unit smaller than the row's own, and for a row that releases something.
-    """
+    """Whether the row releases nothing computed from a unit: of its own unit, or of a smaller one that lies inside it."""
     if score.private:
         return False
     sizes = list(UNIT_WORDS)
@@ -136,14 +113,9 @@ def _task(score: Score) -> str:
 def describe_clusters(
     opening: str, picked: Sequence[Best], here: Sequence[Score], top: Score | None, value: Callable[[Score], str]
 ) -> str:
-    """One sentence for each level of trust, one for the best without privacy, and what finds nothing.
+    """One sentence for each level of trust, the ceiling without privacy, and what finds nothing.
 
-    Args:
-        opening: How each sentence of a level of trust begins.
-        picked: The best rows of one unit.
-        here: Every row of the question.
-        top: The best row without privacy.
-        value: How a mean is printed.
+    picked: of one unit. here: every row of the question. top: the best without privacy. value: how a mean is printed.
     """
     said = []
     for trust in dict.fromkeys(p.trust for p in picked):

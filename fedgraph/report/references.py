@@ -52,7 +52,6 @@ class LibraryEntry:
 
     @property
     def anchor(self) -> str:
-        """The name of its place in the page: lower-case letters, digits and hyphens."""
         return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 
@@ -122,13 +121,7 @@ def idea_of(method: str) -> str:
 
 
 def collect_papers(methods: Iterable[str], datasets: Iterable[str], geometry: bool) -> list[Reference]:
-    """Every paper of a run once: methods first, then data, then what counts and compares.
-
-    Args:
-        methods: Names of methods, and of rows that are none.
-        datasets: Names of data sets.
-        geometry: Whether graphs are compared.
-    """
+    """Every paper once: methods first, then data, then what counts and compares."""
     found = [r for name in methods for r in papers_of_method(name)]
     found += [r for name in datasets for r in papers_of_data(name)]
     if geometry:

@@ -16,16 +16,7 @@ from fedgraph.privacy.units import Protection
 
 @lru_cache(maxsize=4096)
 def lower_bound(counts: tuple[one_run.Count, ...], delta: float, by: str = "counting", alpha: float = one_run.ALPHA) -> float:
-    """The ε that guesses about canaries refute (``curve.estimated_bound``).
-
-    It is computed once, since every table asks for the same bounds.
-
-    Args:
-        counts: One for each number of guesses.
-        delta: Of the guarantee, 0 … 1.
-        by: Which bound reads them.
-        alpha: The probability with which it may be wrong.
-    """
+    """``curve.estimated_bound``, computed once: every table asks for the same bounds."""
     return curve.estimated_bound(list(counts), delta, by, alpha)
 
 

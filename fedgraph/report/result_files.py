@@ -25,13 +25,7 @@ def read_columns(numbers: Sequence[Number]) -> list[dict[str, Value]]:
 
 
 def numbers_of_failures(scenario: str, source: Mapping[str, str], failed: Sequence[FailedCell]) -> list[Number]:
-    """One number for each cell that failed: who it was, no metric, and in ``status`` why.
-
-    Args:
-        scenario: Its name.
-        source: Data set → where it came from.
-        failed: The cells.
-    """
+    """One for each cell that failed: who it was, no metric, and in ``status`` why. source: data set → where it came from."""
     found = []
     for f in failed:
         c = f.cell
@@ -46,11 +40,7 @@ def numbers_of_failures(scenario: str, source: Mapping[str, str], failed: Sequen
 
 
 def nest_metrics(rows: Sequence[Mapping[str, Value]]) -> list[dict[str, object]]:
-    """The rows for JSON: those that differ in ``metric`` and ``value`` only are one, with ``metrics`` by name.
-
-    Args:
-        rows: In the order of results.csv, where such rows follow each other.
-    """
+    """The rows for JSON: those that differ in ``metric`` and ``value`` only are one, with ``metrics`` by name."""
     found: list[dict[str, object]] = []
     for same, own in itertools.groupby(rows, lambda row: {k: v for k, v in row.items() if k not in ("metric", "value")}):
         found.append({**same, "metrics": {str(row["metric"]): row["value"] for row in own if row["metric"] is not None}})
@@ -84,11 +74,7 @@ def identity_in(row: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def as_csv(rows: Sequence[Mapping[str, Value]]) -> str:
-    """CSV text that begins with its header; generated data show in the column ``source``.
-
-    Args:
-        rows: As ``read_columns`` gives them; what is None is an empty field, and ∞ is ``inf``.
-    """
+    """CSV text that begins with its header; generated data show in the column ``source``. No value is empty, ∞ is ``inf``."""
     out = io.StringIO()
     writer = csv.DictWriter(out, [column.key for column in WRITTEN], lineterminator="\n")
     writer.writeheader()
@@ -99,18 +85,13 @@ def as_csv(rows: Sequence[Mapping[str, Value]]) -> str:
 def as_json(head: Mapping[str, object], tables: Mapping[str, Sequence[object]]) -> str:
     """One JSON object: ``head``, then each table with one entry per line, so that many rows stay small and can be compared.
 
-    Args:
-        head: Name → value.
-        tables: Name → entries.
-
-    Example:
-        >>> print(as_json({"scenario": "x"}, {"rows": [{"epsilon": 1.0}]}), end="")
-        {
-         "scenario": "x",
-         "rows": [
-          {"epsilon":1.0}
-         ]
-        }
+    >>> print(as_json({"scenario": "x"}, {"rows": [{"epsilon": 1.0}]}), end="")
+    {
+     "scenario": "x",
+     "rows": [
+      {"epsilon":1.0}
+     ]
+    }
     """
 
     def line(value: object) -> str:

@@ -133,16 +133,7 @@ def _read_cell(file: Path) -> Entry:
 def _require_rows(
     cells: Mapping[Path, Entry], rows: Sequence[Mapping[str, object]], order: Mapping[tuple[str, ...], int]
 ) -> None:
-    """Refuse a run whose cells and ``results.json`` say different things: one of the two was edited.
-
-    Args:
-        cells: File → its cell. A cell without a number is not compared.
-        rows: Of ``results.json``.
-        order: What names a cell → the place of its first row.
-
-    Raises:
-        DataError: The line says what differs.
-    """
+    """``DataError`` where a cell with a number says what no row of ``results.json`` says: one of the two was edited."""
     names = (*NAMING, "participation", "client", "epsilon_provable")
     free = set(order) - set(map(identity_of, cells.values()))
     for file, entry in cells.items():

@@ -138,10 +138,7 @@ class Best:
 def score_rows(rows: Sequence[Row]) -> tuple[Score, ...]:
     """The rows that have a metric to compare them by (``METRICS``), in their order. Others (claims, distances) are left out.
 
-    All rows of one task on one data set are compared by the same metric where there is one that each of them has.
-
-    Args:
-        rows: Of one run, or of several together.
+    All rows of one task are compared by the same metric, the first of ``METRICS`` that each of them has.
     """
     return _scored(rows, 0)
 

@@ -181,15 +181,7 @@ def _told(run: SavedRun, row: Row) -> Told:
 
 
 def _require_price(run: SavedRun, row: Row) -> None:
-    """Refuse a row that states another price than its ledger.
-
-    Args:
-        run: The run.
-        row: The row, each cell of which is priced anew.
-
-    Raises:
-        DataError: A cell states another ε, of everything or of a path, another protection or δ, or other paths than its ledger.
-    """
+    """``DataError`` in one line where a cell of the row states another ε, of everything or of a path, than its ledger costs."""
     for entry in row.entries:
         name = f"{run.file_of(entry)}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
         try:
@@ -215,15 +207,7 @@ def _ledger_of(entry: Entry) -> tuple[Account, list[Line]]:
 
 
 def shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
-    """Sensitivity, noise of one client, and what is added up where, of each kind of release.
-
-    Args:
-        row: The row.
-        protection: Its protection.
-
-    Yields:
-        (heading, words).
-    """
+    """Sensitivity, noise of one client, and what is added up where, of each kind of release."""
     yield "What is added up where", phrase("added_up", protection.viewer.value)
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0

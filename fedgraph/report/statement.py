@@ -16,14 +16,7 @@ from fedgraph.report.scores import row_anchor
 
 
 def caveats(secret: bool) -> tuple[str, ...]:
-    """What is outside every statement.
-
-    Args:
-        secret: Whether the run's seed was ``secret``.
-
-    Returns:
-        Three texts: on floating point, on the seed, and on the page itself.
-    """
+    """What is outside every statement. secret: whether the run's seed was ``secret``."""
     return tuple(phrase("statement", name) for name in ("floating_point", "secret" if secret else "seed", "page"))
 
 
@@ -61,11 +54,7 @@ class Statement:
 
 
 def describe_row(row: Row) -> Statement:
-    """The statement of one row.
-
-    Raises:
-        ValueError: The row states no protection.
-    """
+    """The statement of one row."""
     protection = row.protection
     target = "no budget" if math.isinf(row.head.epsilon) else f"ε = {rounded(row.head.epsilon)}"
     reading = " (as published)" if row.head.calibrated_by == "published" else ""

@@ -158,15 +158,7 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
 
 
 def draw(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.Figure, ...], tuple[Table, ...]]:
-    """What varies, as figures and as tables.
-
-    Args:
-        sweep: The parts.
-        notice: Says that data were generated; None where they are real.
-
-    Returns:
-        For each thing that varies a figure with one panel for each data set and ε, and a table; none where nothing differs.
-    """
+    """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table."""
     inside = varied_within(sweep.parts[0])
     if sweep.thing is None or (inside and sweep.thing == inside[0].thing and len({r.label for r in sweep.parts}) == 1):
         # One figure and one table for each setting that varies between the methods, with a panel per data set and ε.

@@ -42,16 +42,7 @@ class ChargedRun:
 
     @classmethod
     def of(cls, book: Path, folder: Path, data: Graph | GraphCollection) -> "ChargedRun":
-        """The budget of the run in a folder.
-
-        Args:
-            book: The file of the budget.
-            folder: Of the run.
-            data: Whose people pay.
-
-        Raises:
-            ScenarioError: The data are a collection of graphs, so they are no people.
-        """
+        """For the run in ``folder`` on ``data``. ``ScenarioError`` where these are no people."""
         if not isinstance(data, Graph):
             raise ScenarioError(f"{data.name} is a collection of graphs; a budget is for the people of one graph")
         made = cls(book, folder / "cells" / "charged", data.ids)
@@ -59,16 +50,7 @@ class ChargedRun:
         return made
 
     def charge(self, stages: Sequence[Stage], todo: Sequence[tuple[Stage, Cell]]) -> None:
-        """Charge what is not paid yet, before any cell runs.
-
-        Args:
-            stages: Every cell of the run.
-            todo: The cells that are missing.
-
-        Raises:
-            PrivacyError: It exceeds the cap. The line says what is left and which row fits.
-            ScenarioError: A row of this task is not charged for.
-        """
+        """Charge what is not paid yet. ``PrivacyError`` where it exceeds the cap: it says what is left and which row fits."""
         paid = sum(charge.mark.startswith(self._mark) for charge in budget_book.read(self.book).charges) if self._run else 0
         if paid:
             due = [(stage, cell) for stage, cell in todo if cell.key in self._saved]

@@ -274,7 +274,6 @@ class Reports:
     share: float = 0.0
 
     def add(self, now: float, share: float) -> None:
-        """Note that so much of the cell is done; a share that falls begins anew."""
         if self.first is None or share < self.share:
             self.first = now, share
         self.share = share

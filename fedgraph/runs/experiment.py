@@ -158,18 +158,9 @@ def _is_ceiling(cell: Cell) -> bool:
 
 
 def _require_plans(ready: Ready, todo: Iterable[tuple[Stage, Cell]]) -> dict[Stage, float]:
-    """Make a plan of every cell before the first one runs.
+    """Every cell must have a plan before the first one runs; ``ScenarioError`` that names the place otherwise.
 
-    Args:
-        ready: The scenario.
-        todo: The cells.
-
-    Returns:
-        Stage → how many rounds its plans have on average.
-
-    Raises:
-        ScenarioError: A cell has no plan; the line names the place.
-        DataError: The data do not fit; the line names the place.
+    Returns: of each stage, how many rounds its plans have on average.
     """
     found: dict[Stage, list[int]] = {}
     for stage, cell in todo:

@@ -69,17 +69,7 @@ class Teller:
         self._at, self._messages = 0.0, dict[str, int]()
 
     def tell(self, done: int, total: int, working: Sequence[str], left: str) -> bool:
-        """Write the state, where the last one is old enough. A disk that is full is said by whoever writes results.
-
-        Args:
-            done: Cells that are finished.
-            total: Cells in all.
-            working: Cells at work, in words.
-            left: What is left, in words.
-
-        Returns:
-            Whether it was time to write.
-        """
+        """Whether it was time to write. A disk that is full is said by whoever writes results."""
         now = time.time()
         seconds = now - self._at
         if seconds < SECONDS_BETWEEN:

@@ -65,14 +65,7 @@ _Planner = Callable[[Stage, Cell], Plan | None]
 
 
 def show_preview(stages: Sequence[Stage], seeds: int, plan: _Planner, console: Console) -> None:
-    """Print one table for each task and data set.
-
-    Args:
-        stages: Every task on every data set.
-        seeds: How many repetitions there are.
-        plan: The plan of one cell; None where nothing is released.
-        console: Where it is printed.
-    """
+    """One table for each task and data set. plan: of one cell; None where nothing is released."""
     tables = [_rows(stage) for stage in stages]
     _plan_in_turn(stages, tables, plan)
     shown: dict[str, list[tuple[str, ...]]] = {}  # of each task, the table of its first data set

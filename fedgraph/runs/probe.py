@@ -81,11 +81,7 @@ class Found:
 
 
 class _Enough(Exception):
-    """Raised inside a cell that has shown how long it takes.
-
-    Attributes:
-        left: Seconds that its other rounds would need.
-    """
+    """Raised inside a cell that has shown how long it takes. left: seconds that its other rounds would need."""
 
     def __init__(self, left: float) -> None:
         super().__init__(left)
@@ -93,16 +89,7 @@ class _Enough(Exception):
 
 
 def probe_kinds(stages: Sequence[Stage], seconds: float, clock: Callable[[], float] = time.perf_counter) -> dict[Kind, Tried]:
-    """Run one cell of each kind, as far as the time allows.
-
-    Args:
-        stages: Every cell.
-        seconds: Of ``clock``, for all of them.
-        clock: What is measured.
-
-    Returns:
-        Kind → what its cell showed; at least one where there is a cell.
-    """
+    """One cell of each kind, for about so many seconds of ``clock``; at least one whole or stopped cell."""
     sizes = Counter(cell.kind for stage in stages for cell in stage.cells)
     first = {cell.kind: (stage, cell) for stage in reversed(stages) for cell in reversed(stage.cells)}
     seen: Counter[tuple[str, str, str, str]] = Counter()
@@ -158,16 +145,9 @@ def seconds_of_cells(cells: Iterable[Cell], tried: Mapping[Kind, Tried]) -> tupl
 def wall_seconds(
     total: float, longest: float, engine: str, workers: int | None, cores: int, others: float = 0.0, slow: float = 1.0
 ) -> float:
-    """How long a run takes, start and report included.
+    """How long a run takes whose cells need ``total`` processor seconds, start and report included.
 
-    Args:
-        total: Processor seconds of all cells.
-        longest: Processor seconds of the longest cell.
-        engine: ``serial`` or ``ray``.
-        workers: Of Ray; None: one for each core.
-        cores: Of this machine.
-        others: How many other processes want the cores at the same time; all get equal parts of them.
-        slow: What ``slowness`` says.
+    others: how many other processes want the ``cores`` at the same time; all get equal parts of them. slow: of ``slowness``.
     """
     side_by_side = 1 if engine == "serial" else workers or cores
     spread = total if side_by_side == 1 else max(HELD_UP * total / side_by_side, longest)
@@ -176,26 +156,19 @@ def wall_seconds(
 
 
 def slowness(started: float) -> float:
-    """How many times the processor seconds of quiet cores a start takes here, 1 … 3.
+    """How many times the processor seconds of quiet cores a start takes here.
 
-    Programs that share a core's caches make each second do less.
-
-    Args:
-        started: Processor seconds that this process needed until it probes: it read the same libraries as a run. It may have
-            done other things before, so more than 3 times is not believed.
+    started: processor seconds that this process needed until it probes: it read the same libraries as a run. Programs
+    that share a core's caches make each second do less. At most 3: the process may have done other things before.
     """
     return min(max(started / LIBRARIES, 1.0), 3.0)
 
 
 def other_processes(worked: float, passed: float, cores: int, load: float) -> float:
-    """How many other processes want the cores.
+    """How many others want the cores, from the processor seconds that one process got of the seconds that passed.
 
-    Args:
-        worked: Processor seconds that one process got.
-        passed: Of so many seconds.
-        cores: Of this machine.
-        load: The machine's own count of waiting processes, this one among them. It is read only where the process got all of a
-            core, which shows no more than that some core was free.
+    load: the machine's own count of waiting processes, this one among them. One that got all of a core shows only that fewer
+    than all cores were taken; then ``load`` says how many.
     """
     share = min(1.0, worked / max(passed, 1e-9))
     if share > _ALL_OF_A_CORE:

@@ -90,15 +90,7 @@ class Reporting:
             store.write_atomically(self.out / "report.html", first_page(asked.title or asked.name, self.out).encode())
 
     def report(self, console: Console, ended: bool = True) -> list[store.FailedCell]:
-        """Write the report of every cell that is there.
-
-        Args:
-            console: Where the answer is printed.
-            ended: Whether nothing is computed meanwhile, so that all cores may draw.
-
-        Returns:
-            The cells that failed.
-        """
+        """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""
         from fedgraph import report  # what draws and writes is not needed before the last cell
         from fedgraph.report import attacks, beside, report_rows
 

@@ -140,14 +140,12 @@ def computed_cells(
     spread: Spread = "clients",
     is_up: Callable[[], bool] = lambda: True,
 ) -> Iterator[Done]:
-    """Every cell that is asked for, as soon as it is done.
+    """Every cell of ``todo``, as soon as it is done.
 
     Args:
-        todo: The cells, in the order in which they are begun where all are alike.
-        begun: Gives the engine; it is waited for.
-        console: Is told what runs.
-        spread: See ``scenario.read.RuntimeSettings``.
-        is_up: Whether nobody would have to wait for the engine. Until then the driver is a curator: cells that are alone, on
+        begun: gives the engine; it is waited for.
+        spread: see ``scenario.read.RuntimeSettings``.
+        is_up: whether nobody would have to wait for the engine. Until then the driver is a curator: cells that are alone, on
             light data, are computed in a thread of its own, and the last of them goes on beside the engine.
     """
     process.give_back()  # reading and planning took more than what is left of them
@@ -185,17 +183,7 @@ def computed_cells(
 def _in_driver(
     cells: Sequence[tuple[Stage, Cell]], is_up: Callable[[], bool], console: Console, taken: set[Cell]
 ) -> Iterator[Done | None]:
-    """Compute cells one after another in a thread, until the engine is up.
-
-    Args:
-        cells: In order.
-        is_up: Whether nobody would have to wait for the engine.
-        console: Is told what runs.
-        taken: Receives the cells that were begun.
-
-    Yields:
-        None while a cell is at work.
-    """
+    """``cells`` one after another in a thread, until ``is_up``; None while one is at work. taken: receives those begun."""
     run = next(_orders)
     for stage, cell in itertools.takewhile(lambda one: not is_up(), cells):
         taken.add(cell)
@@ -234,12 +222,7 @@ def where_rounds_run(engine: str, spread: Spread) -> str:
 
 
 def is_alone(stage: Stage, cell: Cell) -> bool:
-    """Whether the task says that one party does the whole cell.
-
-    Args:
-        stage: Of the cell.
-        cell: Which one; a cell of a task that says nothing is a federation.
-    """
+    """Whether the task says that one party does the whole cell; a cell of a task that says nothing is a federation."""
     alone = tasks.task(stage.task.kind).TASK.alone
     return alone is not None and alone(stage.task.params, cell)
 
@@ -277,16 +260,7 @@ def _dealt(todo: Sequence[tuple[Stage, Cell, bool]], engine: Runtime, console: C
 def compute(
     federation: Callable[[], Parties], order: Order, data: Graph | GraphCollection | None
 ) -> tuple[Outcome | str, float]:
-    """One cell, at a curator.
-
-    Args:
-        federation: Makes a runtime at clients and server; it is called for a cell that is not alone.
-        order: What is to be computed.
-        data: The graph or collection.
-
-    Returns:
-        (outcome or why it failed, seconds).
-    """
+    """At a curator: (outcome or why it failed, seconds) of one cell. federation: makes a runtime at clients and server."""
     context = _kept.take(federation, order, data)
     found = _attempted(order.task, order.cell, context)
     _kept.give_back(order.group, context)
@@ -294,19 +268,7 @@ def compute(
 
 
 def _attempted(task: TaskSettings, cell: Cell, context: Context) -> tuple[Outcome | str, float]:
-    """One cell in this process. A cell that fails must not end the others, so its error becomes a sentence.
-
-    Args:
-        task: The settings of the task.
-        cell: Which one.
-        context: What it may use.
-
-    Returns:
-        (outcome or why it failed, wall seconds; 0 where they must not be known).
-
-    Raises:
-        OSError: The machine fails, which ends all cells.
-    """
+    """A cell that fails must not end the others: its error becomes a sentence. A machine that fails (``OSError``) ends all."""
     began = time.perf_counter()
     found: Outcome | str
     try:

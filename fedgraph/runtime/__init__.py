@@ -84,14 +84,10 @@ def beside(
 def started_beside(begin: Callable[[], Runtime], alone: bool) -> Iterator[Beginning]:
     """An engine that starts while its caller reads data: the processes of Ray take seconds to come up, on other cores.
 
-    Only an engine on this machine starts in a thread. One that joins a cluster (``RAY_ADDRESS``) starts when it is asked for:
-    what Ray prints meanwhile about a cluster that does not answer has to be held back, and that holds for the whole process.
-    The thread lives as long as the engine: for Linux the parent of Ray's processes is the *thread* that began them, and they
-    end with it.
-
-    Args:
-        begin: Starts the engine.
-        alone: Whether it starts in a thread.
+    Only an engine on this machine starts in a thread, ``alone``. One that joins a cluster (``RAY_ADDRESS``) starts when it is
+    asked for: what Ray prints meanwhile about a cluster that does not answer has to be held back, and that holds for the whole
+    process. The thread lives as long as the engine: for Linux the parent of Ray's processes is the *thread* that began them,
+    and they end with it.
     """
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     with ThreadPoolExecutor(1, "start of Ray") as thread, ExitStack() as stack:

@@ -33,22 +33,11 @@ class Clients(ABC):
 
     @abstractmethod
     def share(self, key: str, value: object) -> Any:
-        """A handle to a value for ``ask``: each client actor receives it once, until the training ends.
-
-        Args:
-            key: Names the value within this training.
-            value: It can be pickled.
-        """
+        """A handle to ``value`` for ``ask``: each client actor receives it once, until the training ends."""
 
     @abstractmethod
     def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
-        """What each client actor answers, in order.
-
-        Args:
-            function: Called as ``function(items, *args)``; items is the actor's block of 0 … n−1.
-            num_items: n.
-            args: Its other arguments; handles stand for what was shared or dealt.
-        """
+        """What each client actor answers, in order: ``function(items, *args)``, items being its block of 0 … n−1."""
 
     @abstractmethod
     def seal(self, value: Value) -> Value:
@@ -266,27 +255,13 @@ class Queues:
 
 
 def require_same(key: Hashable, known: object, value: object) -> None:
-    """Refuse a key that was shared for another object: workers would compute on the wrong one.
-
-    Args:
-        key: What was shared.
-        known: The object that it means.
-        value: The object that is shared now.
-
-    Raises:
-        RuntimeFailure: They are two objects.
-    """
+    """``RuntimeFailure`` where ``key`` was shared for another object: workers would compute on the wrong one."""
     if known is not value:
         raise RuntimeFailure(f"the key {key!r} was shared for another object already; give each object its own key")
 
 
 def blocks(num_items: int, num_workers: int) -> list[range]:
-    """Contiguous ranges of nearly equal length.
-
-    Args:
-        num_items: They cover 0 … num_items−1.
-        num_workers: How many ranges at most; at least one is given.
-    """
+    """0 … num_items−1 in at most ``num_workers`` contiguous ranges of nearly equal length."""
     count = max(1, min(num_workers, num_items))
     edges = [num_items * i // count for i in range(count + 1)]
     return [range(a, b) for a, b in itertools.pairwise(edges)]

@@ -69,12 +69,7 @@ class Tally:
             self._spans[task] = (running + by, now, before + (now - since if running else 0.0))
 
     def add(self, path: Path, count: Count) -> None:
-        """One more part of what a training cost.
-
-        Args:
-            path: Names the training.
-            count: What is added.
-        """
+        """One more part of what ``path`` cost."""
         with self._lock:
             self._counts[path] = self._counts.get(path, Count()) + count
 

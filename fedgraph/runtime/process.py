@@ -68,11 +68,7 @@ def give_back() -> None:
 
 @contextlib.contextmanager
 def kept_by_children() -> Iterator[None]:
-    """Processes that are started inside the ``with`` keep their freed memory, too.
-
-    They have one heap for all threads, since further ones have small parts. Nothing happens where a variable of glibc says
-    otherwise.
-    """
+    """For the processes that are started inside the ``with``; one heap for all threads, since further ones have small parts."""
     own = {} if any(name in os.environ for name in _VARIABLES) else {name: str(value) for name, value in _VARIABLES.items()}
     os.environ.update(own)
     try:
@@ -115,15 +111,7 @@ def _version(name: str) -> str:
 
 
 def require_equal_versions(here: Versions, others: Sequence[tuple[str, Versions]]) -> None:
-    """Refuse workers that would not compute what the driver does.
-
-    Args:
-        here: The driver's versions.
-        others: (machine, versions) of each worker.
-
-    Raises:
-        RuntimeFailure: Versions differ; it names the first such machine and every difference.
-    """
+    """``RuntimeFailure`` that names the first machine whose versions differ, and every difference."""
     for where, there in others:
         named = (("python", here.python), *here.packages, ("fedgraph's source", here.source))
         found = {"python": there.python, **dict(there.packages), "fedgraph's source": there.source}

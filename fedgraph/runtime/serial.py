@@ -19,8 +19,6 @@ from fedgraph.runtime.counts import Count, Path, Tally
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """A shared or dealt value as this process keeps it."""
-
     key: Hashable
     value: Any
 

@@ -23,11 +23,7 @@ MARK = "FEDGRAPH_DRIVER"  # in the environment of whatever a driver begins, also
 
 
 def start() -> subprocess.Popen[bytes] | None:
-    """Start a watchdog for this process. End it with ``dismiss_watchdog``.
-
-    Returns:
-        None on a system without ``/proc``.
-    """
+    """A watchdog for this process; None on a system without ``/proc``. End it with ``dismiss_watchdog``."""
     if not os.path.isdir("/proc/self"):
         return None
     others = [f"{pid}:{when}" for pid, when in family(os.getpid())]
@@ -37,12 +33,7 @@ def start() -> subprocess.Popen[bytes] | None:
 
 
 def dismiss_watchdog(dog: subprocess.Popen[bytes], ended: bool = True) -> None:
-    """The watchdog ends.
-
-    Args:
-        dog: Of ``start``.
-        ended: Whether the driver has ended its runtime itself; then the watchdog kills nothing.
-    """
+    """The watchdog ends: where the driver has ``ended`` its runtime itself it kills nothing."""
     os.environ.pop(MARK, None)
     if dog.stdin is not None:
         with contextlib.suppress(OSError):  # it may be gone already
@@ -98,15 +89,7 @@ def _kill(those: set[tuple[int, int]]) -> None:
 
 
 def rays_own(driver: int, where: str) -> set[tuple[int, int]]:
-    """What Ray runs below a driver: what names Ray's folder, and what that started.
-
-    Args:
-        driver: Number of the driver's process.
-        where: Ray's folder.
-
-    Returns:
-        (process, when it began) of each.
-    """
+    """(process, when it began) of what Ray runs below ``driver``: what names Ray's folder ``where``, and what that started."""
     servers = []
     for pid, _ in family(driver):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
@@ -116,11 +99,7 @@ def rays_own(driver: int, where: str) -> set[tuple[int, int]]:
 
 
 def end_processes(those: set[tuple[int, int]]) -> None:
-    """Wait ``SECONDS_TO_END_ALONE`` for processes to go, then kill the others.
-
-    Args:
-        those: (process, when it began) of each; another process with the same number is not touched.
-    """
+    """Wait ``SECONDS_TO_END_ALONE`` for these processes to go, then kill the others."""
     until = time.monotonic() + SECONDS_TO_END_ALONE
     while _alive(those) and time.monotonic() < until:
         time.sleep(0.05)
@@ -128,12 +107,7 @@ def end_processes(those: set[tuple[int, int]]) -> None:
 
 
 def _watch_pipe(driver: int, others: set[tuple[int, int]]) -> None:
-    """Look until the pipe ends; then end what is left, unless the driver said goodbye.
-
-    Args:
-        driver: Number of the driver's process.
-        others: (process, when it began) of what the driver had begun before; these and theirs are never touched.
-    """
+    """Until the pipe ends: look. Then end what is left, unless the driver said goodbye, and but for ``others`` and theirs."""
     seen: set[tuple[int, int]] = set()
     ready = False
     while not ready:

@@ -10,14 +10,7 @@ FOLDERS = (_HERE / "scenarios", _HERE.parent / "scenarios")  # in an installed p
 
 
 def folder() -> Path:
-    """Where the shipped scenarios lie: in the installed package, or in a checkout.
-
-    Returns:
-        The first folder that holds a YAML file.
-
-    Raises:
-        ScenarioError: There is none.
-    """
+    """Where the shipped scenarios lie."""
     for place in FOLDERS:
         if place.is_dir() and any(place.glob("*.yaml")):
             return place

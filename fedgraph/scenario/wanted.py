@@ -78,7 +78,6 @@ class Data:
 
     @property
     def federation(self) -> bool:
-        """Whether the data are those of a federation."""
         return self.clients > 0
 
 
@@ -260,15 +259,7 @@ def data_of(graph: str | None, federation: Path | None, parameters: Mapping[str,
 
 
 def require_classes(option: str, graph: Graph) -> None:
-    """Refuses labels that are all of one class: there is nothing to tell apart.
-
-    Args:
-        option: The option that named the data, for the message.
-        graph: The data.
-
-    Raises:
-        ScenarioError: There is only one class.
-    """
+    """``ScenarioError`` where all labels are one: there is nothing to tell apart."""
     if graph.num_classes < 2:
         named = f" ({graph.names.classes[0]!r})" if graph.names.classes else ""
         raise ScenarioError(

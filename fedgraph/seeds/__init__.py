@@ -117,18 +117,7 @@ def public(seed: int | str) -> int:
 
 
 def sequence(root: int, *path: str | int | float) -> np.random.SeedSequence:
-    """The ``SeedSequence`` of a stream. Equal names under equal roots give equal sequences, on every machine.
-
-    Args:
-        root: A non-negative integer.
-        path: Names the stream; parts of another type are other names (``1`` and ``"1"``).
-
-    Returns:
-        A sequence over the root and the SHA-256 of the path.
-
-    Raises:
-        ValueError: The root is negative.
-    """
+    """The ``SeedSequence`` named by ``path`` under ``root`` (a non-negative integer)."""
     if root < 0:
         raise ValueError(f"a root seed must be a non-negative integer, found {root}")
     key = np.frombuffer(hashlib.sha256(_name(path).encode()).digest(), dtype=np.uint32)
@@ -180,5 +169,4 @@ def integer(root: int, *path: str | int | float) -> int:
 
 
 def _name(path: tuple[str | int | float, ...]) -> str:
-    """The parts of a path with their types, as one text without ambiguity between ``1`` and ``"1"``."""
     return "\x1f".join(f"{type(part).__name__}:{part}" for part in path)

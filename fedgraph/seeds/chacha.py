@@ -44,7 +44,6 @@ def _block(state: np.ndarray) -> None:
 
 @njit(types.uint32(types.uint32[::1]), cache=True)
 def _word(state: np.ndarray) -> int:
-    """The next word of the key stream; a new block is made where the last one is used up."""
     if state[32] >= 16:
         _block(state)
     state[32] += np.uint32(1)
@@ -105,16 +104,7 @@ class ChaCha20(np.random.PCG64):
 
 
 def initial(key: bytes, counter: int = 0, nonce: bytes = bytes(8)) -> np.ndarray:
-    """The state before the first block.
-
-    Args:
-        key: 32 bytes.
-        counter: Of the first block, 64 bits.
-        nonce: 8 bytes.
-
-    Returns:
-        uint32 [34], laid out as ``STATE`` says.
-    """
+    """uint32 [34]: the state before the first block."""
     words = np.zeros(STATE, dtype=np.uint32)
     words[:4], words[4:12] = _CONSTANTS, np.frombuffer(key, dtype="<u4")
     words[12], words[13] = counter & 0xFFFFFFFF, counter >> 32
@@ -124,13 +114,5 @@ def initial(key: bytes, counter: int = 0, nonce: bytes = bytes(8)) -> np.ndarray
 
 
 def key_stream(state: np.ndarray, count: int) -> np.ndarray:
-    """The next words of the key stream; for tests against RFC 8439.
-
-    Args:
-        state: uint32 [34], moved on in place.
-        count: How many words.
-
-    Returns:
-        uint32 [count].
-    """
+    """The next ``count`` words, uint32."""
     return np.array([_word(state) for _ in range(count)], dtype=np.uint32)

@@ -36,10 +36,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """The claim, priced by our accountants.
-
-    The provable ε and the lower bound are NaN where a claim has none.
-    """
+    """The claim, priced by our accountants."""
     claim = cell.among(table.rows())
     bound = claim.epsilon_lower_bound
     return Outcome(

@@ -61,11 +61,7 @@ def alone(params: Params, cell: Cell) -> bool:
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """One way to compare, on one repetition's graphs.
-
-    The metrics are the median and the mean over pairs, and for each kind of edit the median, the 95 % quantile and the largest
-    |GW(G, G')|. Size and ``GED`` are compared pair by pair only. With seed 0 some graphs are drawn.
-    """
+    """One way to compare, on one repetition's graphs."""
     found, model = _sampled(params, cell, context)
     compared = found.graphs[: params.compared]
     which = gromov.pairs(len(compared))
@@ -103,11 +99,7 @@ def _changes(
     model: clear.Embedder,
     options: gromov.GromovOptions,
 ) -> dict[str, np.ndarray]:
-    """How far single edits move graphs. All rows see the same edits.
-
-    Returns:
-        For each kind of edit that was made, float64 [edits], |GW(G, G')|.
-    """
+    """|GW(G, G')| per kind of edit, float64 [edits made]; all rows see the same edits."""
     rng = seeds.generator(context.root, "edits", context.label, context.dataset, cell.seed)
     spaces: list[MetricSpace] = []
     kinds: list[str] = []
@@ -137,12 +129,7 @@ def _sampled(params: Params, cell: Cell, context: Context) -> tuple[clear.Sample
 
 
 def _drawing(graphs: tuple[Graph, ...]) -> dict[str, np.ndarray]:
-    """How to draw graphs.
-
-    Returns:
-        ``places``: float64 [nodes, 2]; ``edges``: int64 [edges, 2], each once, as numbers of nodes; both of all graphs, one
-        after another. ``sizes``: int64 [graphs], the number of nodes of each.
-    """
+    """Where to draw nodes, float64 [nodes, 2], and edges as numbers of nodes, int64 [edges, 2], of all graphs end to end."""
     import networkx as nx  # not before it is used: every run lists all tasks
 
     places, joined, first = [], [], 0

@@ -71,12 +71,7 @@ def cells(params: Params, context: Context) -> list[Cell]:
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """One strategy on one repetition's pairs; the descents are made once for each repetition.
-
-    The metrics are ``objective`` (the mean value), ``gain`` (the share of the value from p qᵀ that is saved), ``lower`` and
-    ``higher`` (shares of pairs whose end is lower, or higher, than that from p qᵀ) and ``iterations``. With noise there is
-    ``noised_objective``, the mean value of the noised problem.
-    """
+    """One strategy on one repetition's pairs; the descents are made once per repetition."""
     ends: starts.Ends = context.cached(
         ("ends", context.label, context.dataset, cell.seed), lambda: _ends(params, cell, context)
     )
@@ -105,15 +100,9 @@ def run(params: Params, cell: Cell, context: Context) -> Outcome:
 
 
 def strategies(noise: Sequence[float]) -> dict[str, Callable[[starts.Ends], Taken]]:
-    """The rows of the table, and how each is read from all descents of its pairs.
+    """What a row is called → how it is read from all descents of its pairs. noise: standard deviations, one row or two of each.
 
     A row that names several starts keeps the lowest end of them.
-
-    Args:
-        noise: Standard deviations. Each has two rows: alone, and beside the start from p qᵀ.
-
-    Returns:
-        From the name of a row to a function of the ends of all descents.
     """
     found: dict[str, Callable[[starts.Ends], Taken]] = {
         "product": lambda e: Taken(e.product, 1, float(e.steps[0])),

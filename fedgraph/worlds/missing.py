@@ -71,15 +71,7 @@ def _of_client(share: Subgraph, features: sp.csr_array) -> Subgraph:
 
 
 def similar_rows(rows: sp.csr_array, of: np.ndarray) -> np.ndarray:
-    """The most similar other rows of some rows.
-
-    Args:
-        rows: CSR [n, d].
-        of: int [k], which rows are asked about.
-
-    Returns:
-        int64 [k, m] with m = min(``ALIKE``, n − 1): rows of the largest inner product, the most similar first, ties by number.
-    """
+    """int64 [len(of), k]: the k ≤ ``ALIKE`` other rows of the largest inner product, the most similar first, ties by number."""
     n = rows.shape[0]
     count = min(ALIKE, n - 1)
     turned = sp.csr_array(rows.T)

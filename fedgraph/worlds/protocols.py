@@ -176,15 +176,7 @@ def make(
 def _divided(
     graph: Graph, train_fraction: float, rng: np.random.Generator, by: Split, sizes: Sizes
 ) -> tuple[Graph, np.ndarray, np.ndarray]:
-    """The two sides.
-
-    Returns:
-        The graph with labels of training and test nodes only, nodes that may be held, and nodes that are tested; int64 ids,
-        sorted.
-
-    Raises:
-        DataError: the graph cannot be split so.
-    """
+    """(the graph with labels of training and test nodes only, nodes that may be held, nodes that are tested)."""
     if by == "random":
         return graph, *splits.random_split(graph.num_nodes, train_fraction, rng)
     if by == "parts":

@@ -56,19 +56,10 @@ def public_column(public: Public) -> str:
 
 
 def public_ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The nodes of a public set that lies inside the graph itself.
+    """Node ids of a set inside the graph itself, int64, sorted; empty for another data set.
 
-    Args:
-        public: a share, a file, or another data set.
-        num_nodes: n.
-        train: int64, ids that would train, among which a share (of all nodes) is drawn.
-        rng: draws the share.
-
-    Returns:
-        int64 ids, sorted; empty for another data set.
-
-    Raises:
-        ScenarioError: a file is missing or names no such nodes, or a share leaves nobody to train.
+    train: ids that would train, among which a share (of all nodes) is drawn.
+    Raises ``ScenarioError`` for a file that is missing or names no such nodes.
     """
     if public.share is not None:
         count = max(1, round(public.share * num_nodes))
@@ -93,15 +84,7 @@ def public_ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.ran
 
 
 def other_public_graph(public: PublicSet, like: Graph) -> Graph:
-    """The public data set, without labels.
-
-    Args:
-        public: names it.
-        like: the graph that trains; where it is a stand-in, so is the public one.
-
-    Raises:
-        DataError: it is no graph, or does not have as many feature columns as ``like``.
-    """
+    """The public data set, without labels. Raises ``DataError`` where its feature columns are not those of ``like``."""
     stand_in = like.provenance.source == "synthetic"
     found = data.load(str(public.dataset), root=public.root, stand_in=stand_in)
     if not isinstance(found, Graph):

@@ -25,15 +25,7 @@ Kind = Literal["word", "mislabelled", "full"]
 
 
 def canary_places(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """The rows of a client's nodes, by their global ids.
-
-    Args:
-        nodes: int64 [n], the global id of each row.
-        asked: int64, any shape, the ids that will be looked up.
-
-    Returns:
-        int64 [1 + the largest id]. Entry ``i`` is the row of the node with the id ``i``; −1 where the client does not hold it.
-    """
+    """int64, by global id: the row of each of ``nodes``, −1 for other ids. asked: ids that will be looked up."""
     found = np.full(int(max(nodes.max(initial=0), asked.max(initial=0))) + 1, -1)
     found[nodes] = np.arange(nodes.size)
     return found
@@ -61,25 +53,12 @@ class Nodes:
 
     @property
     def units(self) -> np.ndarray:
-        """What a method's ``evidence`` reads of each canary.
-
-        Returns:
-            int64 [m, 3]: global id, label in version 0, label in version 1. Where ``empty``, a fourth column holds 1.
-        """
+        """int64 [m, 3]: node, label in version 0, label in version 1; and a fourth column of 1 where version 0 is empty."""
         found = np.column_stack([self.nodes, self.labels])
         return np.column_stack([found, np.ones(self.nodes.size, np.int64)]) if self.empty else found
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
-        """The graph with each canary in one version.
-
-        Args:
-            graph: A graph that holds all canaries, some, or none; it is not changed.
-            nodes: int64 [n], the global id of each of its rows.
-            versions: bool [m], true for version 1.
-
-        Returns:
-            A graph with the same nodes. A canary that is zeroed keeps its place, and loses label, row and edges.
-        """
+        """``graph``, whose rows are the global ``nodes``, with each canary in the version that ``versions`` (bool [m]) says."""
         place = canary_places(nodes, self.nodes)
         rows = place[self.nodes]
         here = np.flatnonzero(rows >= 0)
@@ -117,20 +96,10 @@ class Edges:
 
     @property
     def units(self) -> np.ndarray:
-        """int64 [m, 2], what a method's ``evidence`` reads of each canary: ``pairs``."""
         return self.pairs
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
-        """The graph with some of the edges.
-
-        Args:
-            graph: A graph that has none of these edges; it is not changed.
-            nodes: int64 [n], the global id of each of its rows.
-            versions: bool [m], which edges are added. An edge whose ends are not both in ``nodes`` is left out.
-
-        Returns:
-            The graph, with these edges beside its own.
-        """
+        """``graph``, whose rows are the global ``nodes``, with the edges that ``versions`` (bool [m]) says."""
         ends = canary_places(nodes, self.pairs)[self.pairs[versions]]
         ends = ends[(ends >= 0).all(axis=1)]
         ends = ends if self.directed else np.concatenate([ends, ends[:, ::-1]])
@@ -145,28 +114,12 @@ Canaries = Nodes | Edges
 
 
 def planted_canaries(partition: Partition, canaries: Canaries) -> Partition:
-    """The clients with every canary as its coin fell.
-
-    Args:
-        partition: The clients without canaries.
-        canaries: The units, and their coins.
-
-    Returns:
-        The same clients and nodes. Of canary edges a client gets those whose ends it both holds.
-    """
+    """The partition with every canary in the version of its coin."""
     return partition.with_graphs(lambda s: canaries.planted(s.graph, s.nodes, canaries.coins))
 
 
 def held_together(partition: Partition, held: Graph) -> Graph:
-    """What all clients together hold, as one graph.
-
-    Args:
-        partition: The clients. No two hold the same node.
-        held: The graph that was dealt; it gives rows, labels and numbers of the nodes.
-
-    Returns:
-        ``held`` with the edges that some client holds, edges between clients among them where clients hold those (``cut``).
-    """
+    """What all clients together hold, in the numbering of ``held``."""
     ends = []
     for s in partition.subgraphs:
         rows, columns = s.graph.adjacency.nonzero()
@@ -179,23 +132,11 @@ def held_together(partition: Partition, held: Graph) -> Graph:
 
 
 def canary_nodes(held: Graph, public: Graph, relation: Relation, count: int, kind: Kind, rng: np.random.Generator) -> Nodes:
-    """Draw canary nodes among the labelled nodes, with a fair coin each.
+    """At most ``count`` labelled nodes, and at most half of them all.
 
-    Args:
-        held: All clients' nodes; a node without a label (−1) is never drawn.
-        public: Nodes whose features everybody knows. A word is taken from the columns that they use.
-        relation: The relation of the plan. Under ``node-replace`` version 0 has another label; else it is zeroed.
-        count: How many at most; half of the labelled nodes are never exceeded.
-        kind: ``word``: version 1 has no edge and a single feature, a column that ``public`` nodes use, with its largest value
-            there. Each canary has its own column as long as there are enough: little is shared with other rows, so a model
-            that saw one shows it best. Where ``public`` has no feature, the node keeps its row.
-            ``mislabelled``: the node keeps its row and its edges, and has a wrong label in version 1.
-            ``full``: under ``node-replace`` version 1 has every feature at 1, and version 0 none. These are the two rows in
-            [0, 1] that are farthest apart. Under another relation it is ``word``.
-        rng: Draws nodes, labels, columns and coins.
-
-    Returns:
-        The canaries, in the order of their ids.
+    kind word: version 1 has no edge and a single feature, a column that ``public`` nodes use (its largest value there), each
+    canary its own as long as there are enough: little is shared with other rows, so a model that saw one shows it best.
+    kind full, where nodes are replaced: version 1 has every feature at 1, version 0 none: the farthest two rows in [0, 1].
     """
     labelled, c = np.flatnonzero(held.labels >= 0), held.num_classes
     chosen = np.sort(rng.choice(labelled, min(count, labelled.size // 2), replace=False))
@@ -221,20 +162,9 @@ def _other_classes(labels: np.ndarray, num_classes: int, rng: np.random.Generato
 
 
 def canary_edges(held: Graph, partition: Partition, relation: Relation, count: int, rng: np.random.Generator) -> Edges:
-    """Draw pairs inside clients that may become an edge, with a fair coin each.
+    """At most ``count`` pairs inside clients, between classes where labels are known, at nodes of few edges.
 
-    The ends have few edges, because whatever averages over neighbours shows a new one best there. Where labels are known, the
-    two ends have different ones.
-
-    Args:
-        held: All clients' nodes, with their labels.
-        partition: The clients among whom canaries are dealt, each by its share of the nodes.
-        relation: The relation of the plan; ``edge-directed`` plants one of the two entries.
-        count: About how many. Each client's share is rounded, and a client may have fewer pairs that fit.
-        rng: Draws pairs and coins.
-
-    Returns:
-        The canaries, client by client. None of the pairs has an edge yet, and no node is in two of them.
+    A client gets its share by nodes. Few edges: whatever averages over neighbours shows a new one best there.
     """
     total = sum(s.nodes.size for s in partition.subgraphs)
     found = []

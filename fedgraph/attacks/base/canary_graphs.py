@@ -65,11 +65,7 @@ class Canaries:
     coins: np.ndarray
 
     def dealt(self, sizes: Sequence[tuple[int, ...]]) -> Partition:
-        """The clients with every canary as its coin says.
-
-        Args:
-            sizes: For each client, the number of nodes of each of its graphs.
-        """
+        """The clients with every canary as its coin says. sizes: nodes of each graph, per client."""
         found = []
         for zero, one, own, rows in zip(self.zero.subgraphs, self.one.subgraphs, self.units, sizes, strict=True):
             with_one = (own >= 0) & self.coins[own]
@@ -78,18 +74,7 @@ class Canaries:
 
 
 def measure_updates(guesses: list[float], made: EmbeddingPlan, cell: Cell, context: Context, partition: Partition) -> Measured:
-    """Attack one cell whose updates are protected: train once more with canaries, and read all that is released.
-
-    Args:
-        guesses: Which shares of the canaries are guessed, as in ``whole_run.of_scores``.
-        made: The cell's plan.
-        cell: The cell; it names the random streams.
-        context: Where the run takes place.
-        partition: The clients, as they are.
-
-    Returns:
-        What was measured; ``NOTHING`` where fewer than two canaries fit, or where the method offers no evidence.
-    """
+    """Attack one cell whose updates are protected; nothing where no canary fits."""
     rng = seeds.generator(context.root, "attack", *cell.path)
     found = drawn(made, partition, rng)
     if found is None or found.coins.size < 2:
@@ -106,17 +91,7 @@ def measure_updates(guesses: list[float], made: EmbeddingPlan, cell: Cell, conte
 
 
 def drawn(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries | None:
-    """Draw as many canaries as there are units, with a fair coin each.
-
-    Args:
-        made: The plan; its relation says whether graphs or nodes are replaced.
-        partition: The clients, as they are.
-        rng: Draws words, classes and coins.
-
-    Returns:
-        The canaries. None where there is one class only, or where the relation is another one. Under ``node-replace`` it is
-        None, too, where the plan does not know who holds which node.
-    """
+    """As many canaries as there are units; None where there is one class, or a unit that is not in question here."""
     graphs = [s.graph for s in partition.subgraphs]
     if graphs[0].num_classes < 2:
         return None
@@ -153,9 +128,8 @@ def _graphs(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator)
 
 
 def _nodes(made: EmbeddingPlan, partition: Partition, rng: np.random.Generator) -> Canaries:
-    """A coin for each of some nodes, of which no client holds two and no colluder any.
-
-    Centres come first, since their networks are theirs; then nodes that few clients hold.
+    """A coin for each of some nodes, of which no client holds two and no colluder any; centres first, since their networks are
+    theirs.
     """
     holders: dict[int, list[int]] = {}
     for place, s in enumerate(partition.subgraphs):
@@ -197,17 +171,7 @@ def _words(graphs: Sequence[Graph], rng: np.random.Generator) -> Iterator[sp.csr
 
 
 def _classes(num_classes: int, n: int, spread: bool, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The labels of one canary.
-
-    Args:
-        num_classes: How many classes there are, ≥ 2.
-        n: How many nodes the canary has.
-        spread: Whether version 0 divides its nodes among all other classes; else they all have one other class.
-        rng: Draws the classes.
-
-    Returns:
-        (int64 [n], labels in version 0; int64 [n], labels in version 1).
-    """
+    """int64 [n] labels of version 0 and of version 1. spread: version 0 divides its nodes among all other classes."""
     one = int(rng.integers(num_classes))
     others = rng.permutation(np.delete(np.arange(num_classes), one))
     zero = np.resize(others, n) if spread else np.full(n, others[0])
@@ -284,10 +248,7 @@ def measure(
 
 
 def _versions(made: EmbeddingPlan, state: State, subgraph: Subgraph, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """What a client hands to the desk, as the pair (in version 1, in version 0).
-
-    Each is float64 [n, h], a row for each node, or [h] where one vector of the whole graph is released.
-    """
+    """What a client hands to the desk in version 1 and in version 0."""
     pooled = made.made.pooled
     if pooled is not None:
         first, second = rng.permutation(pooled.width)[:2] if pooled.width > 1 else (0, 0)
@@ -298,13 +259,7 @@ def _versions(made: EmbeddingPlan, state: State, subgraph: Subgraph, rng: np.ran
 
 
 def farthest(rows: np.ndarray, softmax: bool) -> np.ndarray:
-    """The admissible matrix that is farthest from another one.
-
-    Args:
-        rows: float64 [n, h], an embedding.
-        softmax: Whether each row is a distribution. Then the answer has a 1 at the least likely class of each row, and zeros
-            elsewhere. Else each entry is 0 or 1, the one that is farther.
-    """
+    """The admissible matrix farthest from ``rows``: corners of the simplex, or of the box [0, 1]."""
     if not softmax:
         return np.where(rows < 0.5, 1.0, 0.0)
     return np.eye(rows.shape[1])[rows.argmin(axis=1)]

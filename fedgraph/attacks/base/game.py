@@ -47,16 +47,7 @@ class Words:
         return np.column_stack([self.nodes, self.columns])
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
-        """The graph with some of the words.
-
-        Args:
-            graph: A graph whose rows lack the words; it is not changed.
-            nodes: int64 [n], the global id of each of its rows.
-            versions: bool [m], which words are added.
-
-        Returns:
-            The graph, with these words in the rows of the nodes that it holds.
-        """
+        """``graph``, whose rows are the global ``nodes``, with the words that ``versions`` (bool [m]) says."""
         place = canaries.canary_places(nodes, self.nodes)
         here = np.flatnonzero((place[self.nodes] >= 0) & versions)
         at = (place[self.nodes[here]], self.columns[here])
@@ -108,14 +99,7 @@ class Game:
 
 
 def node_coins(partition: Partition, held: Graph, most: int, rng: np.random.Generator) -> Game:
-    """The game in which labelled nodes take part as they are, or are zeroed.
-
-    Args:
-        partition: The clients, as they are.
-        held: All clients' nodes.
-        most: How many nodes are in question at most; they are drawn.
-        rng: Draws nodes and coins.
-    """
+    """Every labelled node (at most ``most``) takes part as it is, or is zeroed."""
     known = canaries.held_together(partition, held)
     labelled = np.flatnonzero(known.labels >= 0)
     chosen = np.sort(rng.permutation(labelled)[:most])
@@ -126,18 +110,7 @@ def node_coins(partition: Partition, held: Graph, most: int, rng: np.random.Gene
 
 
 def edge_coins(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> Game:
-    """The game in which real edges inside clients are there or not.
-
-    Args:
-        partition: The clients, as they are.
-        held: All clients' nodes.
-        relation: Under which the two versions are neighbours; ``edge-directed`` puts one of the two entries in question.
-        most: How many edges are in question at most; half of all edges inside clients are never exceeded.
-        rng: Draws edges, coins, and as many strangers as there are edges in question.
-
-    Returns:
-        The game. ``partition`` and ``known`` lack the edges in question, in both directions.
-    """
+    """At most ``most`` real edges inside clients, and no more than half of them all, are there or not; as many strangers."""
     known = canaries.held_together(partition, held)
     inside = np.concatenate([_inside(s) for s in partition.subgraphs])
     chosen = inside[np.sort(rng.permutation(len(inside))[: min(most, len(inside) // 2)])]
@@ -148,16 +121,9 @@ def edge_coins(partition: Partition, held: Graph, relation: Relation, most: int,
 
 
 def word_coins(partition: Partition, held: Graph, public: Graph, most: int, rng: np.random.Generator) -> Game:
-    """The game in which rows have one more word, or have not.
+    """At most ``most`` labelled nodes (half of them all), each with a coin for one word that its row lacks.
 
-    Args:
-        partition: The clients, as they are.
-        held: All clients' nodes.
-        public: Nodes whose words are taken, where they have features and as many columns as ``held``. Else the words are those
-            that held rows use.
-        most: How many labelled nodes are in question at most; half of all are never exceeded. A node whose row already has
-            the drawn word is left out.
-        rng: Draws nodes, words and coins.
+    The word is one that some row uses: of the public nodes where they have features, of the held ones otherwise.
     """
     known = canaries.held_together(partition, held)
     labelled = np.flatnonzero(known.labels >= 0)
@@ -181,16 +147,7 @@ def no_coins(partition: Partition, held: Graph) -> Game:
 
 
 def coins_of_shadows(count: int, size: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Coins of shadow runs, in pairs of opposites, so that each unit is in half of the runs.
-
-    Args:
-        count: How many runs.
-        size: How many units.
-        rng: Tosses them.
-
-    Returns:
-        ``count`` vectors, bool [size] each.
-    """
+    """``count`` vectors of ``size`` coins, in pairs of opposites."""
     found: list[np.ndarray] = []
     while len(found) < count:
         tossed = rng.random(size) < 0.5
@@ -211,17 +168,7 @@ def without(graph: Graph, nodes: np.ndarray, pairs: np.ndarray) -> Graph:
 
 
 def unconnected_pairs(partition: Partition, known: Graph, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Pairs of different nodes of one client that have no edge, drawn uniformly from all such.
-
-    Args:
-        partition: The clients.
-        known: Their graph in global numbers, with all edges that a pair must not be.
-        count: How many.
-        rng: Draws them.
-
-    Returns:
-        int64 [≤ count, 2], global ids, each pair once and its smaller id first. Fewer where 50 draws find no more.
-    """
+    """``count`` pairs of different nodes of one client that have no edge, drawn uniformly from all such; int64 [count, 2]."""
     sizes = np.array([s.nodes.size for s in partition.subgraphs], dtype=float) ** 2
     chances = sizes / sizes.sum()
     return draw_unjoined_pairs(known, count, lambda k: _pairs(partition, rng.choice(sizes.size, k, p=chances), rng))
@@ -265,14 +212,7 @@ def _inside(s: Subgraph) -> np.ndarray:
 
 
 def why_nobody_is_left_out(made: Plan) -> str | None:
-    """Why no node of this plan can train or not by a coin, or None.
-
-    Args:
-        made: The plan under attack.
-
-    Returns:
-        One sentence where nodes are not the unit, or where who takes part is public (``node-replace``).
-    """
+    """Why no node of this plan can train or not by a coin, or None."""
     if made.guarantee.protection.unit is not Unit.NODE:
         return "features and labels are public here"
     if made.guarantee.protection.relation is Relation.NODE_REPLACE:
@@ -286,15 +226,7 @@ def why_no_edge_is_secret(made: Plan) -> str | None:
 
 
 def relation_of(kind: Kind, made: Plan) -> Relation | None:
-    """Under which relation the two versions of a unit are neighbours.
-
-    Args:
-        kind: The game.
-        made: The plan; at edge level its own relation counts, elsewhere edges are undirected.
-
-    Returns:
-        The relation; None for ``clients``, where no coin is tossed.
-    """
+    """Under which relation the two versions of a unit are neighbours."""
     if kind == "nodes":
         return Relation.NODE_ZERO_OUT
     if kind == "words":

@@ -34,34 +34,14 @@ def _released_by_client(scene: Scene, subgraph: Subgraph, model: Mapping[str, np
 
 
 def why_unread(made: Plan) -> str | None:
-    """Why no single message of this plan says something of private rows, or None.
-
-    Args:
-        made: The plan under attack.
-
-    Returns:
-        One sentence where its viewer sees no messages, or where a node is not the unit.
-    """
+    """Why no single message of this plan says something of private rows, or None."""
     if not made.guarantee.protection.viewer.sees_messages:
         return f"it reads each client's message, which {made.guarantee.protection.viewer.value} does not see"
     return "features and labels are public here" if made.guarantee.protection.unit is not Unit.NODE else None
 
 
 def gradients_sent(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) -> Iterator[tuple[Subgraph, np.ndarray]]:
-    """What clients answer when the server sends them a model.
-
-    Args:
-        scene: The plan and its clients.
-        clients: How many clients are asked; the first ones.
-        model: What each is sent in the place of the broadcast.
-
-    Yields:
-        (the client, float64 [p], the gradient in its answer), for each client whose answer holds one. The answer is bounded
-        and noised as the plan says.
-
-    Raises:
-        RuntimeFailure: The messages of the method show no gradient.
-    """
+    """(client, its gradient in the answer to ``model``) of the first ``clients`` whose answer holds one."""
     read = gradient_reader(scene)
     for subgraph in scene.game.partition.subgraphs[:clients]:
         flat = read.gradient(_released_by_client(scene, subgraph, model), model)
@@ -70,11 +50,7 @@ def gradients_sent(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) 
 
 
 def gradient_reader(scene: Scene) -> GradientReader:
-    """What reads a gradient in the messages of the scene's method.
-
-    Raises:
-        RuntimeFailure: The method offers none (``Offers.observe``); attacks refuse such a plan before.
-    """
+    """What reads a gradient in those messages; ``RuntimeFailure`` for a method that offers none (attacks refuse it before)."""
     observe = kinds.method(scene.made.method).OFFERS.observe
     if observe is None:
         raise RuntimeFailure(f"{scene.made.method}: its messages show no gradient (Offers.observe)")

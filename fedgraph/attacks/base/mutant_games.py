@@ -44,17 +44,7 @@ class Game:
 
 
 def play(method: Spec, viewer: Viewer, clients: int, rng: np.random.Generator) -> Game:
-    """The game of one method.
-
-    Args:
-        method: Its settings, ``method`` (its name) among them.
-        viewer: Who is priced. For an embedder it is the server, whatever is given.
-        clients: How many clients there are.
-        rng: Draws the canary.
-
-    Raises:
-        DataError: No canary graph fits the plan.
-    """
+    """The game of one method. method: its settings, ``method`` among them."""
     module = plugins.load("methods", method["method"])
     settings = module.Params(**{k: v for k, v in method.items() if k != "method"})
     if module.OFFERS.kind == "embedder":

@@ -114,23 +114,12 @@ def _sound_and_broken(
 
 
 def cases(runs: int = RUNS, seed: int = 0) -> Iterator[Case]:
-    """All methods with their mutants, for ``audit.bench``.
-
-    Args:
-        runs: Runs in each of the two worlds, before ``Whole.times``.
-        seed: Names the random streams that draw the canaries.
-    """
+    """All of them, for the bench. runs: per world. seed: of the games."""
     return (case_of(whole, runs, seed) for whole in methods_with_mutants())
 
 
 def case_of(whole: Whole, runs: int = RUNS, seed: int = 0) -> Case:
-    """One method as the bench takes it: the price of its plan, and one run of the method for each score.
-
-    Args:
-        whole: The method.
-        runs: Runs in each of the two worlds, before ``whole.times``.
-        seed: Names the random stream that draws the canary.
-    """
+    """``whole`` as the bench takes it: the price of its plan, and one run of the method for each score."""
     played = mutant_games.play(whole.method, whole.viewer, whole.clients, seeds.generator(seed, "mutants", "game"))
     played = replace(played, plan=replace(played.plan, watch=replace(played.plan.watch, opened=whole.opened)))
 
@@ -168,7 +157,6 @@ def _score(whole: Whole, played: mutant_games.Game, world: Partition, path: tupl
 
 
 def _seen_by_server(plan: Plan) -> Guarantee:
-    """The plan's guarantee with the server as its viewer, and without what secure sums assume."""
     hidden = ("ideal-secure-aggregation", "one-colluder")
     kept = tuple(a for a in plan.guarantee.protection.assumptions if a.value not in hidden)
     protection = replace(plan.guarantee.protection, viewer=Viewer.SERVER, assumptions=kept)

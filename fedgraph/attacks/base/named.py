@@ -46,15 +46,7 @@ GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is s
 
 
 def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float) -> NamedAttack:
-    """The numbers of one finding, and a bound on ε where a theorem gives one.
-
-    Args:
-        name: What the report calls the attack.
-        module: The attack's module; its reference, needs, viewer and game are copied.
-        scene: What it looked at.
-        found: What it said.
-        provable: The provable ε of the run that counts. It limits the advantage that the attack may show.
-    """
+    """The numbers of one finding. provable: the ε that the run was worth."""
     points = operating_points.operating_points(found.scores, found.truth)
     relation = game.relation_of(module.GAME, scene.made)
     why = _not_comparable(scene, found, relation)
@@ -86,16 +78,8 @@ def judge(name: str, module: Any, scene: Scene, found: Finding, provable: float)
 
 
 def guessed(scores: np.ndarray, coins: np.ndarray) -> list[one_run.Count]:
-    """Guess ``GUESSED`` of the coins in two ways, both fixed beforehand, and count the right guesses.
-
-    Args:
-        scores: float [m], larger where a coin is more likely 1.
-        coins: bool [m].
-
-    Returns:
-        Two counts that share the error probability. The first guesses the highest scores as 1 and the lowest as 0, half
-        each. The second guesses as many of the highest alone, as 1.
-    """
+    """Two ways to guess ``GUESSED`` of the coins, fixed beforehand: the highest scores as 1 and the lowest as 0, half each; and
+    the highest alone, as 1. They share the error probability."""
     both = one_run.count(scores, coins, GUESSED)
     top = np.argsort(-scores, kind="stable")[: both.guesses]
     return [both, one_run.Count(scores.size, both.guesses, int(np.count_nonzero(coins[top])))]
@@ -147,16 +131,7 @@ def _measure_risk(scene: Scene) -> NodesAtRisk:
 
 
 def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Attack each run by LiRA, with all others as the attacker's shadows.
-
-    Args:
-        confidence: float [runs, m], the log-odds of each node's own label.
-        coins: bool [runs, m], which nodes took part.
-
-    Returns:
-        (float64 [m], the runs in which the coin was named right; float64 [m], the runs in which the others hold both cases,
-        so that the attack can say anything).
-    """
+    """(runs in which LiRA names the coin right, runs in which it can say anything), [m] each; each run against all others."""
     right, counted = np.zeros(coins.shape[1]), np.zeros(coins.shape[1])
     for run in range(len(coins)):
         others = np.arange(len(coins)) != run
@@ -193,15 +168,7 @@ def _unlike(scene: Scene, nodes: np.ndarray) -> np.ndarray:
 
 
 def _groups(values: np.ndarray, risk: np.ndarray) -> tuple[tuple[float, float, float, float], ...]:
-    """Groups of nodes of about one size, from the lowest values to the highest; equal values stand together.
-
-    Args:
-        values: float64 [m], by which nodes are grouped.
-        risk: float64 [m].
-
-    Returns:
-        At most ``_NUM_GROUPS`` tuples: (least value, largest value, number of nodes, mean risk).
-    """
+    """(from, to, nodes, mean risk) of at most ``_NUM_GROUPS`` groups of about one size, equal values together."""
     edges = np.unique(np.quantile(values, np.linspace(0, 1, _NUM_GROUPS + 1)))
     which = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(edges.size - 2, 0))
     found = []

@@ -51,26 +51,14 @@ class Finding:
 
 
 def of_members(score: np.ndarray, coins: np.ndarray) -> Finding:
-    """The finding about nodes, each of which trained or did not by its coin.
-
-    Args:
-        score: float [m], of each node in question.
-        coins: bool [m], whether it trained.
-    """
+    """Of nodes, each of which trained or did not by its coin."""
     return Finding(score, coins, "nodes that trained from nodes that did not", np.arange(score.size))
 
 
 def of_edges(score: np.ndarray, kept: np.ndarray, strangers: np.ndarray, what: str) -> Finding:
-    """The finding about real edges, kept or dropped by their coins.
+    """Of real edges, kept or dropped by their coins; as published, the kept ones are also told from pairs that never had one.
 
-    As published attacks count, the kept edges are also told from pairs that never had one. That adds the metrics
-    ``auc_published`` (the area) and ``tpr_published`` (the true-positive rate at 1 % false positives).
-
-    Args:
-        score: float [k], of each edge in question.
-        kept: bool [k], whether it was kept.
-        strangers: float [m], the scores of pairs that never had an edge.
-        what: One phrase: what was told from what.
+    score: float [k]; kept: bool [k]. strangers: float [m], their scores.
     """
     everyone = np.concatenate([score[kept], strangers])
     published = operating_points.operating_points(everyone, np.arange(everyone.size) < kept.sum())
@@ -116,27 +104,11 @@ class Scene:
         return self.known.labels
 
     def alone(self, run: Run, graph: Graph) -> np.ndarray:
-        """Ask about rows without any edge.
-
-        Args:
-            run: Whose model is asked.
-            graph: The rows; its edges and labels are not shown to the model.
-
-        Returns:
-            float64 [n, c], log-probabilities of the classes.
-        """
+        """[n, c] log-probabilities of the rows of ``graph``, each by itself."""
         return answers_of(without_spread(self.made), run.state, without_edges(graph))
 
     def shown(self, run: Run, graph: Graph | None = None) -> np.ndarray:
-        """Ask about all nodes of the clients, as the viewer gets the answers.
-
-        Args:
-            run: Whose model is asked. Edges are those of this run, and are used only where ``edges_used``.
-            graph: A graph whose rows take the place of the nodes' own.
-
-        Returns:
-            float64 [n, c], log-probabilities of the classes.
-        """
+        """[n, c] log-probabilities of all nodes, as the viewer gets them. graph: other rows for these nodes and edges."""
         asked = self.game.whole(run.coins)
         if graph is not None:
             asked = replace(asked, features=graph.features)
@@ -154,11 +126,7 @@ class Scene:
         return self._told[key]
 
     def every_alone(self) -> np.ndarray:
-        """What every run says of the clients' rows, each row by itself.
-
-        Returns:
-            float64 [1 + shadows, n, c], log-probabilities; the target comes first.
-        """
+        """[1 + shadows, n, c]: the clients' rows as they are, each by itself; first the target."""
         return self.kept("alone", lambda: np.stack([self.alone(run, self.known) for run in (self.target, *self.shadows)]))
 
     def coins_of_shadows(self) -> np.ndarray:
@@ -180,27 +148,11 @@ class AttackModule(Protocol):
 
 
 def log_odds(log_probability: np.ndarray) -> np.ndarray:
-    """ln p/(1 − p): the scale on which confidences look normal (Carlini et al. 2022, Section IV-C).
-
-    Args:
-        log_probability: ln p, of any shape. A probability of 1 is read as a little less.
-
-    Returns:
-        The log-odds, of the same shape.
-    """
+    """ln p/(1 − p) of ln p, any shape: the scale on which confidences look normal (Carlini et al. 2022, Section IV-C)."""
     inside = np.minimum(log_probability, -1e-12)
     return np.asarray(inside - np.log(-np.expm1(inside)))
 
 
 def of_label(answers: np.ndarray, nodes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """What answers say of each node's own label.
-
-    Args:
-        answers: [..., n, c], one number for each node and class.
-        nodes: int64 [m], rows of the answers.
-        labels: int64 [m], the class of each of these nodes.
-
-    Returns:
-        [..., m].
-    """
+    """[..., m]: the entry of each node's own label. answers: [..., n, c]. labels: int64 [m]."""
     return np.asarray(answers[..., nodes, labels])

@@ -115,20 +115,8 @@ def of_scores(
     estimator: str = "counting",
     path: str | None = None,
 ) -> Measured:
-    """Guess coins by scores, count the right guesses, and bound ε.
-
-    Args:
-        scores: float [m], one for each canary, larger where version 1 is more likely.
-        coins: bool [m], true for version 1.
-        shares: Which shares of the canaries are guessed, 0 < share ≤ 1. All shares together err with probability 5 %.
-        delta: The δ at which the bound on ε is given.
-        what: Says in words what was compared.
-        centred: Whether scores are log-likelihood ratios, or like them around 0 (``one_run.count``).
-        estimator: A name of ``audit.curve``, chosen before any score is seen.
-        path: The attacked path of releases, where it is one.
-
-    Returns:
-        The bound, the metrics ``attack_accuracy`` (of the first share) and ``attack_auc``, and the counts.
+    """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count``. estimator: a name of
+    ``audit.curve``, chosen before any score is seen. path: the attacked path, where it is one.
     """
     counts = [one_run.count(scores, coins, share, centred) for share in dict.fromkeys(shares)]
     bound = curve.estimated_bound(counts, delta, estimator)
@@ -189,11 +177,9 @@ def measure(
 
 
 def _opened(made: Plan) -> Plan:
-    """The plan as somebody reads it who gets every released value.
-
-    A price counts every value that passes the desk: each training step at a curator, though who is priced gets the last model
-    only, and values that stay with their client. This attack says how close that price is to what these values show. Behind
-    secure sums nothing more is read, since sums are priced there; at edge level the plan stays as it is, too.
+    """The same releases, read by somebody who gets all of them. A price counts every value that passes the desk: each training
+    step at a curator, though who is priced gets the last model only, and values that stay with their client. This attack says
+    how close that price is to what these values show. Behind secure sums nothing more is read: there sums are priced.
     """
     able = made.guarantee.protection.viewer in (Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.ACTIVE_SERVER)
     if not able or made.guarantee.protection.unit is Unit.EDGE:
@@ -215,18 +201,7 @@ def _of_the_honest(made: Plan, partition: Partition, known: Graph) -> tuple[Part
 
 
 def trained(made: Plan, partition: Partition, cell: Cell, context: Context, name: str = "attack") -> State:
-    """One more run of a plan, with noise of its own.
-
-    Args:
-        made: The plan.
-        partition: Clients that may differ from those of the run that counts, in what coins decide.
-        cell: The cell; with ``name`` it names the random streams.
-        context: Where the run takes place.
-        name: Tells runs of one cell apart.
-
-    Returns:
-        The state after the last round, and what was seen in every round where the method's ``evidence`` reads that.
-    """
+    """The plan, run on ``partition`` with noise of its own. name: of its random streams."""
     stream, reads_rounds = (name, *cell.path), kinds.method(made.method).OFFERS.reads_rounds
     if reads_rounds is not None and reads_rounds(made):
         made = replace(made, watch=replace(made.watch, keeps_rounds=True))
@@ -253,17 +228,7 @@ def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: c
 
 
 def _node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.Nodes) -> np.ndarray:
-    """How far canaries moved the model towards version 1.
-
-    Args:
-        after: float64 [n, c], log-probabilities of the attacked model.
-        before: float64 [n, c], those of the ordinary model.
-        found: The canaries.
-
-    Returns:
-        float64 [m]: log P(label of version 1) minus log P(label of version 0), after less before. Where version 0 is zeroed,
-        the mean over all classes takes the place of its label.
-    """
+    """log P(label of version 1) minus that of version 0 (of the mean class where there is none), less the same before."""
     moved = (after - before)[found.nodes]
     of_one = np.take_along_axis(moved, found.labels[:, 1:], axis=1)[:, 0]
     of_zero = np.take_along_axis(moved, np.maximum(found.labels[:, :1], 0), axis=1)[:, 0]
@@ -292,14 +257,7 @@ def without_spread(made: Plan) -> Plan:
 
 
 def log_probabilities(scores: np.ndarray) -> np.ndarray:
-    """Scores of a classifier as log-probabilities.
-
-    Args:
-        scores: float [n, c]. Rows that are all ≥ 0 and sum to 1 (within 0.001) are taken for probabilities.
-
-    Returns:
-        [n, c]: the logarithms of probabilities (at least ``TINY``), or the log-softmax of other scores.
-    """
+    """log of rows that are probabilities already, log-softmax of others; [n, c]."""
     if (scores >= 0).all() and np.allclose(scores.sum(axis=1), 1.0, atol=1e-3):
         return np.log(np.maximum(scores, TINY))
     return np.asarray(log_softmax(scores, axis=1))

@@ -109,14 +109,7 @@ class _Version(argparse.Action):
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """The parser of the command line.
-
-    Args:
-        only: The name of a command that alone is needed, so that others are not imported; None for all.
-
-    Returns:
-        A parser with one subparser for each command.
-    """
+    """All commands and their options. only: the name of a command that alone is needed; others are not imported then."""
     p = Parser(
         prog="fedgraph",
         description="Private learning on graphs: what accuracy, at which ε as published, at which ε that can be proven, and "
@@ -152,15 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def require_free(path: Path, replace: bool = False) -> None:
-    """Refuses to replace what is there.
-
-    Args:
-        path: A file that is to be written.
-        replace: Whether an earlier file may be replaced (``--force``).
-
-    Raises:
-        ScenarioError: It is a folder, it exists and may not be replaced, or something above it is no folder.
-    """
+    """``ScenarioError`` where ``path`` is a folder, or a file that nobody asked to replace."""
     if path.exists() and (path.is_dir() or not replace):
         what = "is a folder" if path.is_dir() else "exists already; say --force to replace it"
         raise ScenarioError(f"{path}: {what}")
@@ -170,16 +155,7 @@ def require_free(path: Path, replace: bool = False) -> None:
 
 
 def write_new(path: Path, content: bytes, replace: bool = False) -> None:
-    """Writes a file that is whole or not there.
-
-    Args:
-        path: The file. Folders that are missing are made.
-        content: What it will hold.
-        replace: Whether an earlier file may be replaced.
-
-    Raises:
-        ScenarioError: As ``require_free``; or it cannot be written.
-    """
+    """``content`` as ``path``. ``ScenarioError`` where the file is there and ``replace`` is not said, or cannot be written."""
     require_free(path, replace)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -16,15 +16,7 @@ LARGEST = 2**53  # whole numbers beyond it are not held exactly
 
 
 def text_of_file(raw: RawFiles, name: str) -> bytes:
-    """The bytes of a text file, unpacked where its name ends in ``.gz``.
-
-    Args:
-        raw: the folder.
-        name: the file.
-
-    Raises:
-        DataError: the file cannot be read, or is no whole gzip file.
-    """
+    """The bytes of a text file, unpacked where its name ends in ``.gz``."""
     content = raw.read(name)
     if not name.endswith(".gz"):
         return content
@@ -35,21 +27,11 @@ def text_of_file(raw: RawFiles, name: str) -> bytes:
 
 
 def numbers(raw: RawFiles, name: str, columns: int | None = None, skip: int = 0, blanks: bool = False) -> np.ndarray:
-    """A table of numbers that are split by commas; empty lines at the end are left out.
+    """float64 [rows, columns] from numbers that are split by commas; empty lines at the end are left out.
 
-    Args:
-        raw: the folder.
-        name: the file, perhaps ``.gz``.
-        columns: how many each line has; None takes those of the first line.
-        skip: header lines.
-        blanks: white space splits numbers, too.
+    columns: None takes those of the first line. skip: header lines. blanks: white space splits numbers, too.
 
-    Returns:
-        float64 [rows, columns], finite.
-
-    Raises:
-        DataError: one message that lists all faults (the first ones in full) with file, line, what was found and what is
-            allowed.
+    Raises ``DataError`` that lists all faults with file, line, what was found and what is allowed.
     """
     lines = text_of_file(raw, name).split(b"\n")[skip:]
     if blanks:
@@ -85,22 +67,9 @@ def numbers(raw: RawFiles, name: str, columns: int | None = None, skip: int = 0,
 def whole(
     table: np.ndarray, below: int | None, raw: RawFiles, name: str, skip: int = 0, least: int | None = 0, what: str = ""
 ) -> np.ndarray:
-    """The same numbers as integers.
+    """int64, the same numbers. what: they count.
 
-    Args:
-        table: float64 of any shape, a row for each line of the file.
-        below: each number is smaller; None: than 2⁵³, beyond which float64 skips whole numbers.
-        raw: the folder, for an error.
-        name: the file, for an error.
-        skip: its header lines.
-        least: each number is at least that; None: −2⁵³.
-        what: what the numbers count, in an error.
-
-    Returns:
-        int64, of the shape of ``table``.
-
-    Raises:
-        DataError: numbers are not whole or out of range, listed by line.
+    ``DataError`` lists those that are not whole, or outside ``least`` … ``below`` − 1 (None: no limit).
     """
     low, high = (-LARGEST if least is None else least), (LARGEST if below is None else below)
     limits = "" if least is None else f" ≥ {least}" if below is None else f" {least} … {below - 1}"
@@ -113,11 +82,7 @@ def whole(
 
 
 def json_mapping(raw: RawFiles, name: str) -> dict[str, object]:
-    """A JSON file that holds one mapping.
-
-    Raises:
-        DataError: it is no JSON, or holds something else.
-    """
+    """A JSON file that holds one mapping."""
     try:
         found = json.loads(raw.read(name))
     except (ValueError, RecursionError) as error:

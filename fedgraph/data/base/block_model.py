@@ -67,14 +67,7 @@ class BlockModel:
 
 
 def stand_in(model: BlockModel, key: str, title: str, seed: int) -> Graph:
-    """The generated replacement of a published data set; its provenance says ``synthetic``.
-
-    Args:
-        model: its size and nature.
-        key: ``family/dataset``, the name of the graph and of its random stream.
-        title: of the data set, for the provenance.
-        seed: 0 or more.
-    """
+    """The generated replacement of a published data set; its provenance says ``synthetic``."""
     detail = (
         f"SYNTHETIC stand-in for {title}: a generated degree-corrected contextual block model with its published size, "
         f"classes, homophily and words per document (seed {seed}); not the published data"
@@ -83,19 +76,9 @@ def stand_in(model: BlockModel, key: str, title: str, seed: int) -> Graph:
 
 
 def generate(model: BlockModel, name: str, seed: int, provenance: Provenance) -> Graph:
-    """The graph of a model; the same arguments give the same bytes.
+    """The graph of ``model`` for this name and seed; the same arguments give the same bytes.
 
-    Args:
-        model: what it shall look like.
-        name: of the graph and of its random stream.
-        seed: of the stream.
-        provenance: what the graph says of itself.
-
-    Returns:
-        A graph whose features are binary, CSR float32 [n, num_features].
-
-    Raises:
-        DataError: so many edges do not fit.
+    Raises ``DataError`` when so many edges do not fit.
     """
     rng = seeds.generator(seed, "data", name)
     labels = rng.permutation(np.repeat(np.arange(len(model.class_sizes)), model.class_sizes)).astype(np.int64)
@@ -130,7 +113,6 @@ class _Partners:
         self.start = self.mass[np.searchsorted(labels[self.order], np.arange(num_classes + 1))]
 
     def anyone(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Nodes of any class, int64 [count]."""
         return self._at(rng.random(count) * self.mass[-1])
 
     def of(self, nodes: np.ndarray, same: bool, rng: np.random.Generator) -> np.ndarray:
@@ -146,14 +128,7 @@ class _Partners:
 
 
 def _edges(model: BlockModel, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The edges, exactly ``round(homophily · num_edges)`` of them within a class where there are several classes.
-
-    First every node that is not isolated gets an edge, as far as there are enough; then edges are drawn by propensity, and last
-    those that close triangles.
-
-    Returns:
-        int64 [num_edges], distinct keys ``smaller · n + larger``, sorted.
-    """
+    """Distinct edge keys, int64 [num_edges]; exactly ``round(homophily · num_edges)`` of them within a class."""
     n = labels.size
     if model.num_edges == 0:
         return np.zeros(0, np.int64)

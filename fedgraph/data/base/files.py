@@ -38,8 +38,7 @@ class RawFiles:
     def read(self, name: str) -> bytes:
         """The bytes of one file, hashed and, where a digest is published, verified before they are returned.
 
-        Raises:
-            DataError: the file cannot be read, is no plain file, has more than 8 GiB, or another digest than the published one.
+        Raises ``DataError`` naming file, found and expected digest, or the reason why the file cannot be read.
         """
         file = self.folder / name
         try:
@@ -77,18 +76,7 @@ def cache_dir() -> Path:
 def find_data_files(
     folder: str, files: tuple[str, ...], expected: Mapping[str, str], roots: Iterable[Path], direct: bool
 ) -> RawFiles | None:
-    """The first place that holds every file.
-
-    Args:
-        folder: where the files lie below a root, such as ``planetoid/Cora/raw``.
-        files: their names.
-        expected: file name → SHA-256 that it must have.
-        roots: folders, searched in order.
-        direct: whether ``folder`` without its first part is looked for in a root, too.
-
-    Returns:
-        The files; None where no place has them all.
-    """
+    """The first place that holds every file: ``root/folder``, or with ``direct`` also ``root/`` and folder's later parts."""
     for place in data_places(folder, roots, direct):
         if all((place / name).is_file() for name in files):
             return RawFiles(place, expected)
@@ -96,17 +84,7 @@ def find_data_files(
 
 
 def incomplete_data_place(folder: str, files: tuple[str, ...], roots: Iterable[Path], direct: bool) -> str:
-    """What the first place that holds some of the files lacks.
-
-    Args:
-        folder: where the files lie below a root.
-        files: their names.
-        roots: folders, searched in order.
-        direct: as in ``find_data_files``.
-
-    Returns:
-        One phrase; "" where no place has any of them.
-    """
+    """One phrase for the first place that holds some of the files but not all: which it lacks; "" where there is none."""
     for place in data_places(folder, roots, direct):
         lacking = [name for name in files if not (place / name).is_file()]
         if len(lacking) < len(files):
@@ -115,13 +93,7 @@ def incomplete_data_place(folder: str, files: tuple[str, ...], roots: Iterable[P
 
 
 def data_places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Path]:
-    """Where files may lie, in the order of the search.
-
-    Args:
-        folder: below a root, such as ``planetoid/Cora/raw``.
-        roots: folders, searched in order.
-        direct: whether ``folder`` without its first part is looked for in a root, too.
-    """
+    """Where the files of ``folder`` may lie, in the order of the search."""
     for root in roots:
         yield root / folder
         if direct:
@@ -131,21 +103,11 @@ def data_places(folder: str, roots: Iterable[Path], direct: bool) -> Iterator[Pa
 def download_raw_files(
     folder: str, files: tuple[str, ...], cache: Path, pyg_class: str, attributes: Mapping[str, object]
 ) -> str:
-    """Let PyG fetch raw files into the user's cache.
+    """Let PyG fetch the raw files into ``cache/folder``; returns "" or one phrase that says why that failed.
 
     Only PyG's ``download`` is called, on an object whose constructor did not run: the constructor would go on to open the
     files, unverified. The files arrive in a temporary folder and are moved when complete, so that an interrupted download
     leaves nothing behind that looks like a data set.
-
-    Args:
-        folder: where they go below ``cache``.
-        files: what must have arrived.
-        cache: the user's cache, which is made if needed.
-        pyg_class: the class of ``torch_geometric.datasets``.
-        attributes: what its ``download`` reads.
-
-    Returns:
-        One phrase for the case that the files are not there afterwards: why the download failed, or that PyG has no such files.
     """
     try:
         from torch_geometric import datasets
@@ -176,10 +138,7 @@ def download_raw_files(
 def _knock(url: str) -> None:
     """Fail within seconds where the host of ``url`` cannot be reached; behind a proxy nothing is tried.
 
-    Without this, a machine whose packets are dropped would wait minutes for PyG's own time limit.
-
-    Raises:
-        OSError: no connection within ``_PATIENCE`` seconds.
+    Without this, a machine whose packets are dropped would wait minutes for PyG's own time limit. Raises ``OSError``.
     """
     address = urllib.parse.urlsplit(url)
     if address.hostname and not urllib.request.getproxies():

@@ -48,16 +48,7 @@ class SparseGraph(NamedTuple):
 
 
 def read_npz(content: bytes, name: str) -> SparseGraph:
-    """The graph in one file of the gnn-benchmark layout, or of PPNP's.
-
-    Args:
-        content: the file's bytes.
-        name: what an error calls it.
-
-    Raises:
-        DataError: anything unexpected: no archive, a member that is missing, pickled or malformed, shapes that do not fit, more
-            than a million columns, more than 8 GiB unpacked.
-    """
+    """Interpret the bytes of one file called ``name`` (used in messages). Raises ``DataError`` for anything unexpected."""
     with _opened(content, name) as archive:
         adjacency, attributes = (_sparse(archive, _PREFIXES[part], name, part) for part in ("adjacency", "attributes"))
         labels = _member(archive, "labels", name)
@@ -76,11 +67,10 @@ def read_npz(content: bytes, name: str) -> SparseGraph:
 def read_gnn_benchmark(data: published.Published, raw: RawFiles) -> Graph:
     """CitationFull, Coauthor and Amazon, each in one ``.npz``; attributes are binarised.
 
+    Raises ``DataError`` when its counts are not the published ones.
+
     The checksum is recorded, not demanded: copies in circulation hold equal arrays in different bytes (compressed or not,
     with or without the text fields).
-
-    Raises:
-        DataError: the file is damaged, or its counts are not the published ones.
     """
     (file,) = data.files
     adjacency, attributes, labels = read_npz(raw.read(file), str(raw.folder / file))
@@ -90,33 +80,13 @@ def read_gnn_benchmark(data: published.Published, raw: RawFiles) -> Graph:
 
 
 def archive_members(content: bytes, name: str, wanted: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Some of an archive's arrays.
-
-    Args:
-        content: the file's bytes.
-        name: what an error calls it.
-        wanted: names of members; those that the file lacks are left out.
-
-    Raises:
-        DataError: it is no archive, or a wanted member is no plain array.
-    """
+    """Those of the members ``wanted`` that the file has; ``DataError`` as for ``read``."""
     with _opened(content, name) as archive:
         return {key: _member(archive, key, name) for key in wanted if key in archive}
 
 
 def npy_array(raw: RawFiles, name: str) -> np.ndarray:
-    """A plain ``.npy`` file of numbers; a pickle is refused.
-
-    Args:
-        raw: the folder.
-        name: the file.
-
-    Returns:
-        The array as it was saved, of any shape.
-
-    Raises:
-        DataError: the file is damaged, or holds no numbers.
-    """
+    """A plain ``.npy`` file of numbers; a pickle is refused."""
     try:
         found = np.load(io.BytesIO(raw.read(name)), allow_pickle=False)
     except DAMAGED as error:
@@ -129,18 +99,7 @@ def npy_array(raw: RawFiles, name: str) -> np.ndarray:
 
 
 def sparse_matrix_ends(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray, int]:
-    """The ends of the entries of a square sparse matrix that scipy saved; values are not read.
-
-    Args:
-        raw: the folder.
-        name: a file with ``indices, indptr, shape`` (CSR), or with ``row, col, shape``.
-
-    Returns:
-        Rows and columns of the entries, int [m] each, and the number of nodes n.
-
-    Raises:
-        DataError: the file is damaged, or names a node outside 0 … n − 1.
-    """
+    """(sources, targets, nodes) of a sparse matrix that scipy saved (``data, indices, indptr, shape``, or ``row, col``)."""
     file = str(raw.folder / name)
     parts = archive_members(raw.read(name), file, ("indices", "indptr", "row", "col", "shape"))
     shape = parts.get("shape", np.zeros(0))
@@ -170,15 +129,7 @@ def sparse_matrix_ends(raw: RawFiles, name: str) -> tuple[np.ndarray, np.ndarray
 
 
 def require_width(columns: int, where: str) -> None:
-    """Refuse more feature columns than a model can have: it has weights for each.
-
-    Args:
-        columns: how many there are.
-        where: what an error calls the data.
-
-    Raises:
-        DataError: there are more than a million.
-    """
+    """``DataError`` for more feature columns than a model can have."""
     if columns > _MOST_FEATURES:
         raise DataError(f"{where}: {columns:,} feature columns; allowed: at most {_MOST_FEATURES:,}")
 

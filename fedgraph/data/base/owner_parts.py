@@ -38,18 +38,9 @@ class Part:
 
 
 def join_owners(name: str, parts: Sequence[Part], provenance: Provenance, labelled: bool = True) -> Graph:
-    """All owners' nodes as one graph that knows who owns which.
+    """One graph: columns are the sorted names of all parts, classes the sorted labels (numbers in numerical order).
 
-    Columns are the sorted names of all parts, classes the sorted labels (numbers in numerical order). No edge joins two owners.
-
-    Args:
-        name: of the graph.
-        parts: one per owner.
-        provenance: what the graph says of itself.
-        labelled: whether there must be a label.
-
-    Raises:
-        DataError: there is no part, no feature at all, or no label where there should be some.
+    Raises ``DataError`` for no part, no feature at all, or no label where there should be some (``labelled``).
     """
     if not parts:
         raise DataError(f"{name}: a federation needs at least one client")
@@ -89,16 +80,7 @@ def class_names(parts: Sequence[Part]) -> list[str]:
 
 
 def union_of_graphs(name: str, graphs: Sequence[Graph], owners: Sequence[str]) -> Graph:
-    """Several graphs as one whose nodes know their owner; no edge joins two owners.
-
-    Args:
-        name: of the graph.
-        graphs: with the same columns and classes; what else the result says comes from the first.
-        owners: their names, in the same order.
-
-    Raises:
-        DataError: columns or classes are not equally many.
-    """
+    """Graphs with the same columns and classes as one graph of several owners."""
     first = graphs[0]
     if any(g.num_features != first.num_features or g.num_classes != first.num_classes for g in graphs):
         raise DataError(f"{name}: the clients' graphs do not have the same columns and classes")

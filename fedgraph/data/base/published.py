@@ -71,15 +71,7 @@ class Counts:
     classes: int
 
     def check(self, graph: Graph, lost: float = 0.0) -> Graph:
-        """``graph`` itself, where it is the published one.
-
-        Args:
-            graph: what was read.
-            lost: share of the published edges that may be missing, 0 … 1.
-
-        Raises:
-            DataError: a count differs; the line has the found and the expected ones.
-        """
+        """``graph`` itself; ``DataError`` when it is not the published one. lost: share of the edges that may be missing."""
         found = Counts(graph.num_nodes, graph.num_edges, graph.num_features, np.unique(graph.labels[graph.labels >= 0]).size)
         if replace(found, edges=self.edges) != self or not self.edges * (1 - lost) <= found.edges <= self.edges:
             raise DataError(f"{graph.name!r} is not the published data set: found {found}, expected {self}")
@@ -142,14 +134,7 @@ def _table() -> Mapping[str, Mapping[str, Mapping[str, object]]]:
 
 
 def records(family: str) -> dict[str, Published]:
-    """The records of one family.
-
-    Args:
-        family: a table of ``published.toml``.
-
-    Returns:
-        Data set → its record.
-    """
+    """The records of one family, by data set."""
     entries = {name: {**entry, "key": f"{family}/{name}"} for name, entry in _table()[family].items()}
     return TypeAdapter(dict[str, Published]).validate_python(entries)
 
@@ -166,14 +151,12 @@ def loader(
 ) -> Callable[[str, Request], Loaded]:
     """The ``load`` of a family: it reads published files from where they are found first, or generates the stand-in.
 
-    The search goes over the roots of the request, then the user's cache, then a download into it. ``load`` raises
-    ``ScenarioError`` for parameters or a path, and ``DataError`` for a root that is no folder, and for files that are missing,
-    damaged or not the published ones.
-
     Args:
-        datasets: the family's records.
-        read: interprets the files of one record.
+        read: interprets the files.
         stand_in: (record, seed) → generated data; ``Published.generated``: by the block model.
+
+    ``load`` raises ``ScenarioError`` for parameters or a path, and ``DataError`` for a root that is no folder, and for files
+    that are missing, damaged or not the published ones.
     """
 
     def load(dataset: str, request: Request) -> Loaded:
@@ -224,16 +207,12 @@ def graph(
     """What a reader read, as the published graph: arcs made undirected, without loops, each edge once.
 
     Args:
-        data: the record.
-        raw: where it was read; its checksums go into the provenance.
         arcs: sources and targets, integers [m] each.
         features: CSR [n, d].
         labels: integers [n], −1 where unknown.
-        masks: the published splits.
-        features_from_edges: as in ``Graph``.
 
     Raises:
-        DataError: the counts are not the published ones.
+        DataError: where the counts are not the published ones.
     """
     found = Graph(
         data.key,

@@ -38,15 +38,7 @@ Draw = Callable[[int, np.random.Generator], Sketch]
 def collect_small_graphs(
     draw: Draw, class_sizes: tuple[int, ...], name: str, seed: int, provenance: Provenance
 ) -> GraphCollection:
-    """A drawn collection; the same arguments give the same graphs.
-
-    Args:
-        draw: (class, generator) → sketch.
-        class_sizes: how many graphs of each class there are; they stand in random order.
-        name: of the collection and of its random stream.
-        seed: of the stream.
-        provenance: what the collection and each graph say of themselves.
-    """
+    """``class_sizes[c]`` graphs of each class ``c`` in random order. draw: (class, generator) → sketch."""
     rng = seeds.generator(seed, "data", name)
     labels = rng.permutation(np.repeat(np.arange(len(class_sizes)), class_sizes)).astype(np.int64)
     graphs = tuple(_graph(draw(int(label), rng), f"{name}#{i}", provenance) for i, label in enumerate(labels))
@@ -54,15 +46,7 @@ def collect_small_graphs(
 
 
 def molecule(label: int, rng: np.random.Generator) -> Sketch:
-    """Fused hexagons with side atoms, in the place of MUTAG's molecules.
-
-    Args:
-        label: 0 or 1; class 1 has more rings.
-        rng: draws everything.
-
-    Returns:
-        A sketch whose features are the type of each atom, one-hot [n, 7].
-    """
+    """Fused hexagons with side atoms; features: one-hot atom type [n, 7]. Class 1 has more rings."""
     rings = 1 + int(rng.binomial(5, 0.49) if label else rng.binomial(2, 0.34))
     side_atoms = int(rng.poisson(4.12 if label else 5.21))
     ring = list(range(_HEXAGON))
@@ -83,15 +67,7 @@ def molecule(label: int, rng: np.random.Generator) -> Sketch:
 
 
 def contact_map(label: int, rng: np.random.Generator) -> Sketch:
-    """A chain with contacts, in the place of PROTEINS' structures.
-
-    Args:
-        label: 0 or 1; proteins of class 1 are shorter, with far contacts.
-        rng: draws everything.
-
-    Returns:
-        A sketch with features [n, 4]: the length of each element, and its kind, one-hot.
-    """
+    """A chain with contacts; features [n, 4]: length of the element, one-hot kind of it. Class 1: shorter, far contacts."""
     mean, spread, sheets, near = (22.94, 20.84, 0.55, 0.55) if label else (50.0, 54.07, 0.46, 0.65)
     n = 4 + int(rng.gamma(((mean - 3.5) / spread) ** 2, spread**2 / (mean - 3.5)))
     wanted = round((0.85 if label else 0.90) * n)
@@ -111,15 +87,7 @@ def contact_map(label: int, rng: np.random.Generator) -> Sketch:
 
 
 def circles(label: int, rng: np.random.Generator) -> Sketch:
-    """An actor's ego-network, in the place of IMDB-BINARY's: colleagues in cliques, the actor in all of them.
-
-    Args:
-        label: 0 or 1; the classes differ in the number of cliques.
-        rng: draws everything.
-
-    Returns:
-        A sketch without features, [n, 0]; node 0 is the actor.
-    """
+    """An actor's ego-network: colleagues in cliques, the actor in all of them; no features. The classes differ in cliques."""
     mean, spread = (19.43, 8.26) if label else (20.11, 11.57)
     n = 12 + int(rng.gamma(((mean - 11.5) / spread) ** 2, spread**2 / (mean - 11.5)))
     few = rng.choice([1, 2, 4, 5], p=(0.32, 0.14, 0.27, 0.27)) if label else rng.choice([1, 2, 3], p=(0.14, 0.49, 0.37))

@@ -98,19 +98,11 @@ def part_split(graph: Graph, rng: np.random.Generator) -> tuple[np.ndarray, np.n
 
 
 def balanced_parts(adjacency: sp.csr_array, count: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Disjoint sets of nodes of about one size, with few edges between them.
+    """``count`` disjoint sets of node ids whose sizes differ by at most ``count``, with few edges between them.
 
     Recursive spectral bisection (Pothen, Simon, Liou, SIAM J. Matrix Anal. Appl. 11, 1990): nodes are ordered by the
     second eigenvector of the largest component's normalised adjacency, smaller components behind, and cut where the
     sizes are right.
-
-    Args:
-        adjacency: CSR [n, n], symmetric.
-        count: how many parts.
-        rng: draws where the power iteration starts.
-
-    Returns:
-        ``count`` arrays of ids, sorted, together every node; their sizes differ by at most ``count``.
     """
     if count == 1:
         return [np.arange(adjacency.shape[0])]
@@ -144,36 +136,15 @@ def _spectral_order(adjacency: sp.csr_array, rng: np.random.Generator) -> np.nda
 
 
 def read_masks(content: bytes, name: str, num_nodes: int) -> tuple[Masks, ...]:
-    """The splits in an ``.npz`` archive: members ``train_mask``, ``val_mask``, ``test_mask``.
+    """The splits of the archive ``content``, called ``name`` in messages: 0/1, [n], or [n, k] for k splits.
 
-    Args:
-        content: the file's bytes.
-        name: what an error calls it.
-        num_nodes: n; each mask holds 0 and 1 and is [n], or [n, k] for k splits.
-
-    Returns:
-        k splits; none where the archive has no such member.
-
-    Raises:
-        DataError: a mask has another shape or other values, or a split is none.
+    No such member: none. Raises ``DataError`` for anything else.
     """
     return splits_of_masks(npz.archive_members(content, name, NAMES), name, num_nodes)
 
 
 def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[Masks, ...]:
-    """The splits of arrays of 0 and 1.
-
-    Args:
-        members: ``train_mask``, ``test_mask`` and perhaps ``val_mask``, each [n], or [n, k] for k splits; or nothing.
-        name: what an error calls the data.
-        num_nodes: n.
-
-    Returns:
-        k splits; none where there is no mask.
-
-    Raises:
-        DataError: a mask is missing, has another shape or other values, or a split is none.
-    """
+    """The splits of arrays called ``train_mask``, ``val_mask``, ``test_mask``; otherwise as ``read_masks``."""
     if not members:
         return ()
     if lacking := [key for key in ("train_mask", "test_mask") if key not in members]:
@@ -193,30 +164,12 @@ def splits_of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int
 
 
 def split_of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[Masks, ...]:
-    """The one split that a table says.
-
-    Args:
-        parts: node → train, validation or test; nodes without an entry are in none.
-        num_nodes: n.
-        name: the file, for an error.
-
-    Raises:
-        DataError: nobody trains, or nobody is tested.
-    """
+    """The one split that puts node ``i`` into ``parts[i]``; ``name`` is the file, for messages."""
     found = Masks(*(np.array(sorted(i for i, p in parts.items() if p == part), dtype=np.int64) for part in tables.PARTS))
     found.check(num_nodes, name)
     return (found,)
 
 
 def split_from_ids(train: np.ndarray, validation: np.ndarray, test: np.ndarray) -> tuple[Masks, ...]:
-    """One published split. Ids may stand in any order, and more than once.
-
-    Args:
-        train: integers, ids that train.
-        validation: ids that validate; it may be empty.
-        test: ids that are tested.
-
-    Returns:
-        One split, as ``Graph.masks`` holds it; it is checked when the graph is made.
-    """
+    """One published split from ids in any order."""
     return (Masks(*(np.unique(part).astype(np.int64) for part in (train, validation, test))),)

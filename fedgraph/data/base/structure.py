@@ -24,13 +24,7 @@ class Cleaned(NamedTuple):
 
 
 def undirected(sources: np.ndarray, targets: np.ndarray, num_nodes: int) -> Cleaned:
-    """Symmetrise arcs, drop self-loops, coalesce duplicates.
-
-    Args:
-        sources: integers [m] in 0 … n − 1.
-        targets: integers [m] in 0 … n − 1.
-        num_nodes: n.
-    """
+    """Symmetrise arcs, drop self-loops, coalesce duplicates. sources, targets: integers [m] in 0 … num_nodes − 1."""
     sources, targets = np.asarray(sources, np.int64), np.asarray(targets, np.int64)
     proper = sources != targets
     arcs = np.unique(sources[proper] * num_nodes + targets[proper])
@@ -56,15 +50,7 @@ def changes_of(given: Sequence[Cleaned]) -> list[str]:
 
 
 def from_edges(edges: np.ndarray, num_nodes: int) -> sp.csr_array:
-    """The adjacency of a list of edges.
-
-    Args:
-        edges: distinct int64 [m], each ``smaller · num_nodes + larger`` of its two ends.
-        num_nodes: n.
-
-    Returns:
-        Symmetric CSR [n, n] of ones, with sorted indices (int32 where they suffice).
-    """
+    """Symmetric CSR of ones. edges: distinct int64 [m], each ``smaller · num_nodes + larger`` of its two ends."""
     low, high = np.divmod(edges, num_nodes)
     index = np.int32 if num_nodes < 2**31 and 2 * edges.size < 2**31 else np.int64
     rows = np.concatenate([low, high]).astype(index)
@@ -75,30 +61,15 @@ def from_edges(edges: np.ndarray, num_nodes: int) -> sp.csr_array:
 
 
 def diagonal_blocks(adjacency: sp.csr_array, sizes: np.ndarray) -> list[sp.csr_array]:
-    """Blocks along the diagonal of a matrix that is zero outside of them.
-
-    Args:
-        adjacency: CSR [n, n].
-        sizes: int [b], of the blocks in their order; they add up to n.
-
-    Returns:
-        CSR [k, k] for each size k.
-    """
+    """Blocks [k, k] of the given sizes k along the diagonal; outside of them there is no edge."""
     ends = np.cumsum(sizes)
     return [sp.csr_array(adjacency[end - size : end, end - size : end]) for size, end in zip(sizes, ends, strict=True)]
 
 
 def feature_matrix(matrix: object, binarise: bool = False) -> sp.csr_array:
-    """Features as every graph has them.
+    """CSR float32 without stored zeros; with ``binarise`` every positive entry becomes 1 and the others 0, as PyG does.
 
-    PyG's binarising sets ``x > 0`` to 1 and leaves negative entries; the published files hold none.
-
-    Args:
-        matrix: [n, d], sparse.
-        binarise: every positive entry becomes 1 and the others 0.
-
-    Returns:
-        CSR float32 [n, d] with sorted indices and without stored zeros; entries that stand twice are added up first.
+    (PyG sets ``x > 0`` to 1 and leaves negative entries; the published files hold none.)
     """
     features = sp.csr_array(matrix, dtype=np.float32)
     features.sum_duplicates()
@@ -116,9 +87,6 @@ def edge_owners(ends: np.ndarray, owners: np.ndarray, num_nodes: int) -> tuple[s
         ends: int64 [r, 2], the two nodes of each record, in any order; pairs may repeat.
         owners: int64 [r] ≥ 0.
         num_nodes: n.
-
-    Returns:
-        As many symmetric CSR [n, n] as the pair with most owners has of them; entries are 1 + the owner's number.
     """
     found = np.unique(np.column_stack([np.sort(ends, axis=1), owners]), axis=0)
     _, first, which = np.unique(found[:, :2], axis=0, return_index=True, return_inverse=True)

@@ -101,19 +101,7 @@ def _require_names(names: Sequence[str], name: str) -> None:
 
 
 def without_column(table: FeatureTable, column: str, name: str) -> tuple[FeatureTable, list[str | None]]:
-    """Take one column out of a table.
-
-    Args:
-        table: with a header.
-        column: its name.
-        name: the file, for an error.
-
-    Returns:
-        The table without it, and its texts, one a row.
-
-    Raises:
-        DataError: no column is called so.
-    """
+    """(the table without a column, that column's texts); ``DataError`` where there is none."""
     if column not in table.names:
         raise DataError(f"{name}: there is no column {column!r}; found: {', '.join(table.names) or 'no header'}")
     place = table.names.index(column)
@@ -123,18 +111,9 @@ def without_column(table: FeatureTable, column: str, name: str) -> tuple[Feature
 
 
 def edge_lines(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray, int]:
-    """The edges of an edges file. A header alone is a graph without edges.
+    """(both ends of each line, int64 [m] each; how many further columns the widest line has).
 
-    Args:
-        content: the file's bytes.
-        name: what an error calls it.
-        rows: node id → row.
-
-    Returns:
-        Both ends of each line, int64 [m] each, and how many further columns the widest line has.
-
-    Raises:
-        DataError: the file is empty, or lines name an unknown node or fewer than two; all such lines are listed.
+    A header alone is a graph without edges; an empty file is refused.
     """
     ends: list[tuple[int, int]] = []
     more, faults = 0, Faults()
@@ -151,17 +130,7 @@ def edge_lines(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.n
 
 
 def edge_words(content: bytes, name: str, rows: Mapping[str, int], column: str) -> list[str]:
-    """The text of every edge's line in a further column.
-
-    Args:
-        content: the bytes of an edges file with a header.
-        name: what an error calls it.
-        rows: node id → row.
-        column: behind the two ids.
-
-    Raises:
-        DataError: no column is called so, or a cell is empty.
-    """
+    """The text of every edge's line in a further column. ``DataError`` where no column is called so, or a cell is empty."""
     lines = read_lines(content, name, least=2)
     head = lines[0][1]
     if column not in head[2:]:
@@ -176,13 +145,7 @@ def edge_words(content: bytes, name: str, rows: Mapping[str, int], column: str) 
 
 
 def unknown_id_sentence(node: str, rows: Mapping[str, int], number: int) -> str:
-    """The sentence about an id that no node has; of the first line it says how a header is recognised.
-
-    Args:
-        node: the id.
-        rows: node id → row.
-        number: the line.
-    """
+    """The sentence about an id that no node has, in line ``number``."""
     header = ", or a header whose columns of ids have a name such as id, node or person" if number == 1 else ""
     return f"unknown node {node[:MOST_CHARACTERS]!r}; allowed: the {len(rows)} ids of the features file{header}"
 
@@ -194,20 +157,7 @@ def label_columns(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[s
 
 
 def label_words(content: bytes, name: str, rows: Mapping[str, int], column: str = "") -> list[str | None]:
-    """The label of each node, as it is written.
-
-    Args:
-        content: the bytes of a labels file.
-        name: what an error calls it.
-        rows: node id → row.
-        column: which column of labels; "": the first.
-
-    Returns:
-        One text per row, in the order of rows; None for a node without a line.
-
-    Raises:
-        DataError: no column is called so, or lines name an unknown node, a second label, or too few cells.
-    """
+    """The label of each row as text; None for nodes without a line, or with an empty cell. column: by name; else the first."""
     given: dict[int, str] = {}
     named = label_columns(content, name, rows)
     if column and column not in named:
@@ -228,19 +178,7 @@ def label_words(content: bytes, name: str, rows: Mapping[str, int], column: str 
 
 
 def split_parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
-    """The split of a masks file.
-
-    Args:
-        content: the file's bytes.
-        name: what an error calls it.
-        rows: node id → row.
-
-    Returns:
-        Row → train, validation or test; nodes without a line are left out.
-
-    Raises:
-        DataError: lines name an unknown node, an unknown part, or a second part of a node.
-    """
+    """Row → the part of the split that a masks file puts it in."""
     found: dict[int, str] = {}
     faults = Faults()
     for number, cells in without_header(read_lines(content, name, least=2), rows, columns=1):
@@ -258,20 +196,10 @@ def split_parts(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int,
 def headed(
     content: bytes, name: str, needed: Sequence[str] = (), faults: Faults | None = None
 ) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """A table with a header.
+    """(names of the columns, the lines after the header with their numbers), each line as wide as the header.
 
-    Args:
-        content: the file's bytes.
-        name: what an error calls it.
-        needed: columns that must be there; one that is in lower case here may be written in any case there.
-        faults: where lines of another width than the header's are noted; they are returned, too. None: such lines are refused.
-
-    Returns:
-        The names of the columns, and the lines after the header with their numbers.
-
-    Raises:
-        DataError: the header lacks a needed column, a column has no name of its own, or (without ``faults``) lines of other
-            widths.
+    ``DataError`` lists the lines of other widths, or says which needed columns the header lacks. With ``faults`` the former are
+    noted there, and such lines are returned, too.
     """
     (_, head), *lines = read_lines(content, name, least=1)
     head = [cell.casefold() if cell.casefold() in needed else cell for cell in head]
@@ -291,11 +219,7 @@ def headed(
 
 
 def decoded_text(content: bytes, name: str) -> str:
-    """The text of a UTF-8 file, without a byte order mark.
-
-    Raises:
-        DataError: the file is not UTF-8; the error names the first such line.
-    """
+    """The text of a file; ``DataError`` names the first line that is not UTF-8."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -111,11 +111,6 @@ def load(dataset: str, request: base.Request) -> Graph | GraphCollection:
 
 
 def _from_npz(path: Path, rules: EdgeRules) -> Graph:
-    """One file with everything.
-
-    Raises:
-        DataError: a number is not finite, a label is below −1, or the file is no such archive.
-    """
     raw = RawFiles(path.parent)
     adjacency, attributes, values = npz.read_npz(raw.read(path.name), str(path))
     for part, matrix in (("edge weight", adjacency), ("feature", attributes)):
@@ -150,22 +145,7 @@ def _from_npz(path: Path, rules: EdgeRules) -> Graph:
 def _typed(
     raw: RawFiles, path: Path, params: CsvParams, rows: Mapping[str, int], ends: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[str, ...]]:
-    """The edges of the kinds that are kept.
-
-    Args:
-        raw: the folder.
-        path: the same, for an error.
-        params: which columns name kinds and owners, and which kinds are kept.
-        rows: node id → row.
-        ends: both ends of each line, int64 [m] each.
-
-    Returns:
-        Both ends of each edge that is kept, the number of its owner (nothing where no column names owners), and remarks.
-
-    Raises:
-        ScenarioError: ``kinds`` without ``kind``, or a kind that no edge has.
-        DataError: a column is missing, or a cell of it is empty.
-    """
+    """(ends of the edges of kinds that are kept, twice; the number of each one's owner, or nothing; remarks)."""
     file = str(path / params.edges)
     kept = np.ones(ends[0].size, dtype=bool)
     remarks: list[str] = []
@@ -191,12 +171,6 @@ def _typed(
 
 
 def _from_csv(path: Path, params: CsvParams) -> Graph:
-    """A folder of tables. Faults of features, edges and labels are gathered, so that one error tells all of them.
-
-    Raises:
-        DataError: a file is missing, or lines are wrong.
-        ScenarioError: ``kinds`` is wrong (``_typed``).
-    """
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/csv needs one with {params.edges}, {params.features} and {params.labels}")
     given = bool(params.labels) and (path / params.labels).exists()

@@ -46,16 +46,9 @@ class SparseClientTable:
 
 
 def named_features(content: bytes, name: str) -> FeatureTable | SparseClientTable:
-    """A client's features: a CSV with a header.
+    """A CSV with a header. Wide, ``id,<name>,…``, a line per node: texts. Sparse, exactly ``id,feature,value``: numbers.
 
-    Wide, ``id,<name>,…``, a line per node: texts. Sparse, exactly ``id,feature,value``, a line per value: numbers.
-
-    Args:
-        content: the file's bytes.
-        name: what an error calls it.
-
-    Raises:
-        DataError: there is no header or no node; or lines are wrong, which are all listed.
+    Raises ``DataError`` that lists all faults with file and line.
     """
     head, lines = tables.headed(content, name)
     unnamed = all(np.isfinite(tables.number_in(h)) for h in head[1:]) and head[0].casefold() not in tables.COLUMN_NAMES
@@ -132,17 +125,10 @@ def names(raw: RawFiles, name: str, count: int) -> tuple[str, ...]:
 
 
 def parquet(raw: RawFiles, name: str) -> bytes:
-    """A Parquet file as the CSV that has the same table: one set of rules serves both.
+    """A Parquet file as the CSV that has the same table; one set of rules serves both. Needs pyarrow.
 
     The columns of features have names that count, and true and false count as 1 and 0. Those of other tables may be called
     anything: their names are left out, so they cannot be taken for nodes.
-
-    Args:
-        raw: the client's folder.
-        name: the file; one that begins with ``features.`` keeps its header.
-
-    Raises:
-        DataError: pyarrow is not installed, or the file is no table of plain columns.
     """
     file = raw.folder / name
     content = raw.read(name)
@@ -170,20 +156,10 @@ def parquet(raw: RawFiles, name: str) -> bytes:
 
 
 def data_object(content: bytes, name: str) -> tuple[np.ndarray, np.ndarray, sp.csr_array, np.ndarray, dict[int, str]]:
-    """A graph of ``torch.save(data.to_dict(), file)``; nothing is unpickled.
+    """(sources, targets, features, labels, row → part) of ``torch.save(data.to_dict(), file)``; nothing is unpickled.
 
-    It holds ``x`` [n, d], ``edge_index`` [2, m], ``y`` [n] (−1 where unknown) and, where they are there, ``train_mask``,
-    ``val_mask`` and ``test_mask``, bool [n].
-
-    Args:
-        content: the file's bytes.
-        name: what an error calls it.
-
-    Returns:
-        Sources and targets, int64 [m] each; features, CSR float32 [n, d]; labels, int64 [n]; row → train, validation or test.
-
-    Raises:
-        DataError: a key is missing or malformed, or the file is no dictionary of tensors.
+    Reads ``x`` [n, d], ``edge_index`` [2, m], ``y`` [n] (−1 where unknown) and, where they are there, ``train_mask``,
+    ``val_mask``, ``test_mask``. Raises ``DataError`` naming the file and the key.
     """
     import pickle
     import warnings

@@ -75,15 +75,7 @@ class ReadColumns:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """One column, before it is encoded.
-
-    Attributes:
-        name: of the column.
-        kind: of its cells that are not empty.
-        cells: n texts.
-        values: float64 [n], NaN where empty or text.
-        empty: bool [n].
-    """
+    """kind: of its cells that are not empty. values: float64 [n], NaN where empty or text."""
 
     name: str
     kind: Literal["yes/no", "number", "text"]
@@ -198,11 +190,7 @@ def _called(name: str, place: int) -> str:
 
 
 def headerless_column_name(place: int) -> str:
-    """What a column without a header is called.
-
-    Args:
-        place: of the column, 0 for the first one after the id, which is column 1 of the file.
-    """
+    """What a column without a header is called: by its place in the file, the id being column 1."""
     return f"column {place + 2}"
 
 
@@ -228,19 +216,7 @@ def _encoded(column: _Column, rules: ColumnRules, file: str) -> tuple[np.ndarray
 
 
 def scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarray:
-    """Values cut to their bounds and brought to −1 … 1.
-
-    Args:
-        values: float64 [n].
-        bounds: the least and the largest value.
-        where: names file and column in an error.
-
-    Returns:
-        float64 [n]; NaN stays NaN.
-
-    Raises:
-        DataError: the least is not below the largest.
-    """
+    """Values cut to their bounds and brought to −1 … 1; float64 [n], NaN stays NaN. ``DataError`` where bounds hold nothing."""
     least, largest = map(float, bounds)
     if not least < largest:
         raise DataError(f"{where}: bounds {least:g} … {largest:g} hold nothing; allowed: the least value, then the largest")
@@ -257,18 +233,10 @@ def _day_in(cell: str) -> float:
 
 
 def own_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str] = ()) -> Columns | None:
-    """Which columns hold other numbers than 0 and 1, and so lie on a scale of their own.
+    """Which columns [n, d] hold other numbers than 0 and 1, and so lie on a scale of their own; None where none does.
 
-    A bag of words is left as it is: more than ``_MOST_NUMBERS`` columns of numbers, of which none is negative and half of the
-    entries or more are zero.
-
-    Args:
-        matrix: CSR [n, d].
-        names: of the d columns.
-        bounded: names of those that were brought to −1 … 1 already.
-
-    Returns:
-        The columns; None where none is on a scale of its own.
+    bounded: names of those that were brought to −1 … 1 already. A bag of words is left as it is: more than ``_MOST_NUMBERS``
+    columns of numbers, of which none is negative and half of the entries or more are zero.
     """
     other = np.unique(matrix.indices[(matrix.data != 0) & (matrix.data != 1)])
     known = set(bounded)

@@ -33,15 +33,7 @@ NOTHING = Own(Path())
 
 
 def read_between(raw: RawFiles, rows: dict[str, int]) -> Own:
-    """One client's ``ids.csv`` and ``cross.csv``, where they are there.
-
-    Args:
-        raw: the client's folder.
-        rows: node id → row.
-
-    Raises:
-        DataError: a line names an unknown node, lacks a cell, or repeats a hash or a node of ids.csv.
-    """
+    """Both files of one client, where they are there. rows: node id → row. ``DataError`` names file and line."""
     hashes: dict[str, tuple[int, int]] = {}
     named: set[int] = set()
     for number, row, text in _pairs(raw, "ids.csv", rows):
@@ -70,20 +62,7 @@ def _pairs(raw: RawFiles, name: str, rows: dict[str, int]) -> list[tuple[int, in
 
 
 def add_cross_edges(graph: Graph, given: Sequence[Own], starts: np.ndarray, names: Sequence[str]) -> tuple[Graph, str]:
-    """The graph with the edges between clients.
-
-    Args:
-        graph: all clients' nodes and own edges.
-        given: by the clients.
-        starts: int [clients + 1], each client's first node, and n.
-        names: of the clients.
-
-    Returns:
-        The graph, and a phrase that counts the edges between clients.
-
-    Raises:
-        DataError: two nodes have one hash, or a hash is nobody's or the client's own.
-    """
+    """The graph with the edges between clients, and a phrase that counts them. starts: each client's first node, and n."""
     where: dict[str, tuple[int, int]] = {}  # hash → (client, node)
     for client, own in enumerate(given):
         for text, (row, line) in own.hashes.items():

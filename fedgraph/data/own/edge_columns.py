@@ -32,17 +32,7 @@ class EdgeRules(Settings):
 def noticed(
     rules: EdgeRules, features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str]
 ) -> tuple[bool, tuple[str, ...]]:
-    """Whether features were computed from edges.
-
-    Args:
-        rules: what the user says: no ends the question; otherwise the data are looked at, too.
-        features: CSR [n, d].
-        adjacency: CSR [n, n].
-        names: of the d columns.
-
-    Returns:
-        The answer, and remarks for the provenance.
-    """
+    """(whether features were computed from edges, remarks for the provenance)."""
     if rules.from_edges is False:
         return False, ()
     same = columns_like_edges(features, adjacency, names)
@@ -54,19 +44,7 @@ def noticed(
 
 
 def columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: Sequence[str]) -> dict[str, str]:
-    """Columns that go along with the edges.
-
-    Columns of one or two values are not compared, nor columns that are zero at nearly all nodes: those with fewer other entries
-    than a fifth of the number of nodes that have two edges or more.
-
-    Args:
-        features: CSR [n, d].
-        adjacency: CSR [n, n], symmetric.
-        names: of the d columns.
-
-    Returns:
-        Column → degree, clustering coefficient, PageRank or eigenvector centrality, whichever it is most alike.
-    """
+    """Column → what of the edges it goes along with. features: CSR [n, d]. names: of the d columns."""
     degrees = np.diff(adjacency.indptr).astype(float)
     by_column = sp.csc_array(features)
     filled = np.diff(by_column.indptr)
@@ -93,9 +71,6 @@ def _likeness(column: np.ndarray, values: np.ndarray) -> float:
 
 
 def _measures(adjacency: sp.csr_array, degrees: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """What a column is compared with: (name, float64 [n]). Triangles are not counted in a graph with too many paths of two
-    edges.
-    """
     yield "degree", degrees
     if float((degrees**2).sum()) <= _MOST_PATHS:
         triangles = np.asarray((adjacency @ adjacency).multiply(adjacency).sum(axis=1)).ravel()

@@ -202,17 +202,6 @@ def _manifest(raw: RawFiles) -> Manifest:
 
 
 def _client(raw: RawFiles, name: str, classes: Sequence[str], labelled: bool) -> Given:
-    """What one client gave, in whichever of the four forms.
-
-    Args:
-        raw: its folder.
-        name: of the client.
-        classes: the manifest's list; none: any label is allowed.
-        labelled: whether labels are read.
-
-    Raises:
-        DataError: the folder holds none or several of the forms, an unknown label, or a file that is wrong.
-    """
     folder = raw.folder
     if not folder.is_dir():
         raise DataError(f"{folder}: not a folder; client {name!r} of the federation needs one")

@@ -76,18 +76,9 @@ class Joined:
 def side_by_side(
     given: Sequence[GivenGraph], rules: ColumnRules, file: str, unused: Sequence[str], sums: dict[str, str], faults: Faults
 ) -> Joined:
-    """The graphs with one list of columns; where a graph has no such column its cells are empty.
+    """The graphs with one list of columns; where a graph has no such column its cells are empty. file: names them in an error.
 
-    Args:
-        given: the graphs, one or more.
-        rules: what becomes of columns.
-        file: names all of them in an error.
-        unused: what their files hold and no method reads.
-        sums: file name → SHA-256.
-        faults: what was found wrong before.
-
-    Raises:
-        DataError: it lists the faults that were found before, and every cell that the rules do not allow.
+    ``DataError`` lists the faults that were found before, and every cell that the rules do not allow.
     """
     every = tuple(dict.fromkeys(name for graph in given for name in graph.columns))
     rows: list[Sequence[str]] = []

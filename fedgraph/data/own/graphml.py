@@ -18,16 +18,7 @@ DEEPEST = 64  # elements in each other
 
 @dataclass(eq=False)
 class _Open:
-    """A graph while it is read.
-
-    Attributes:
-        name: its id, else its number in the file, from 1.
-        rows: node id → row.
-        data: of each row, name → text.
-        lines: of each row.
-        ends: (one id, other id, line) of each edge.
-        own: data of the graph itself.
-    """
+    """A graph while it is read. rows: node id → row. data, lines: of each row. ends: (one, two, line) by id."""
 
     name: str
     rows: dict[str, int] = field(default_factory=dict)
@@ -38,20 +29,7 @@ class _Open:
 
 
 def read(content: bytes, file: str) -> tuple[list[GivenGraph], list[str]]:
-    """The graphs of a GraphML file.
-
-    networkx reads GraphML, too, but its errors do not name the line of a fault, and it accepts document types.
-
-    Args:
-        content: the file's bytes.
-        file: what an error calls it.
-
-    Returns:
-        The graphs, and what the file holds that no method reads.
-
-    Raises:
-        DataError: the file is no GraphML, or has a document type, or faults, which are listed with their lines.
-    """
+    """(the graphs of a file, what it holds that no method reads). ``DataError`` lists its faults with their lines."""
     reader = _Reader(file)
     try:
         reader.parser.Parse(content, True)

@@ -78,15 +78,7 @@ def read_labels(values: Iterable[object], where: str, what: str = "node") -> Rea
 
 
 def label_text(value: object) -> str | None:
-    """A label as text.
-
-    Args:
-        value: text, a number, true or false, or missing in any way that Python, NumPy and pandas have.
-
-    Returns:
-        The text without spaces around it; None where the label is missing. Whole numbers lose their ``.0``: pandas adds it
-        beside missing ones.
-    """
+    """The label as text, None where it is missing. Whole numbers lose their ``.0``: pandas adds it beside missing ones."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, str):

@@ -61,17 +61,9 @@ class Given:
 
 
 def graph_of_given(given: Given, rules: EdgeRules, labelled: bool = True) -> Graph:
-    """The graph of what was given, checked.
+    """The graph. labelled: whether some label must be known; if not, none is read.
 
-    Of a graph in memory the log ``fedgraph`` says what is not used and what looks doubtful; of files the provenance does.
-
-    Args:
-        given: in files or in memory.
-        rules: whether columns were computed from edges.
-        labelled: whether some label must be known; if not, none is read.
-
-    Raises:
-        DataError: one line that says what was found and what is allowed.
+    Raises ``DataError`` in one line that says what was found and what is allowed.
     """
     dense = given.rows if sp.issparse(given.rows) else np.atleast_2d(np.asarray(given.rows, np.float64))
     matrix, words = feature_matrix(sp.csr_array(dense)), list(given.words)

@@ -25,14 +25,7 @@ Answers = Mapping[int, Sequence[tuple[int, int]]]  # client → (place, share) o
 
 @dataclass(frozen=True, eq=False)
 class _Secrets:
-    """Of one client in one round.
-
-    Attributes:
-        mask: its private key for masks, 32 bytes.
-        key: the same, as X25519 uses it.
-        seed: of its own stream, 32 bytes.
-        coefficients: of the polynomials that share mask and seed.
-    """
+    """Of one client in one round. mask, key: its private key for masks. seed: of its own stream. coefficients: Shamir's."""
 
     mask: bytes
     key: X25519PrivateKey
@@ -88,18 +81,7 @@ def share(blocks: Sequence[int], job: Job, round_: int, *boards: Board) -> dict[
 
 
 def mask_message(job: Job, client: int, round_: int, released: Mapping[str, Released], board: Board) -> dict[str, Released]:
-    """What ``client`` sends: its whole numbers plus the stream of its own seed and those it has with its neighbours.
-
-    Args:
-        job: the training run.
-        client: its number.
-        round_: from 0.
-        released: name → whole numbers, as the desk released them.
-        board: the public keys of all clients.
-
-    Raises:
-        PrivacyError: the round asks nobody.
-    """
+    """What ``client`` sends: its whole numbers plus the stream of its own seed and those it has with its neighbours."""
     now = protocol.round_of(job, round_)
     if now is None:
         raise PrivacyError(f"client {client} would send in round {round_}, which asks nobody")
@@ -149,18 +131,15 @@ def answer(blocks: Sequence[int], job: Job, round_: int, num_boards: int, *given
 
 
 def merge_boards(boards: Sequence[Board]) -> dict[int, tuple[bytes, bytes]]:
-    """The public keys on all boards."""
     return {client: found for board in boards for client, found in board.items()}
 
 
 def _asked(blocks: Sequence[int], job: Job, now: protocol.Round) -> Iterator[int]:
-    """The clients of ``blocks`` that the round asks."""
     cut = cut_into_blocks(job.plan.facts.sizes.num_clients)
     return (client for block in blocks for client in cut[block] if client in now.near)
 
 
 def _mask(value: np.ndarray, seed: bytes, pairs: Sequence[tuple[int, bytes]], round_: int, part: str, bits: int) -> np.ndarray:
-    """What is added to a client's value: the stream of its seed, and plus or minus those of its pairs."""
     total = np.zeros_like(value)
     for sign, secret in ((1, seed), *pairs):
         keys.add_stream(total, secret, round_, part, bits, sign)
@@ -182,7 +161,6 @@ def _secrets(job: Job, client: int, round_: int, now: protocol.Round) -> _Secret
 
 
 def _letter_key(job: Job, client: int) -> X25519PrivateKey:
-    """The private key of a client for letters, one for the whole run."""
     return _letter_key_of(job.root, *job.stream, "letters", client, job.fingerprint)
 
 
@@ -193,5 +171,4 @@ def _letter_key_of(root: int, *path: str | int | float) -> X25519PrivateKey:
 
 @lru_cache(_MOST)
 def _channel(own: X25519PrivateKey, other: bytes) -> AESGCM:
-    """The channel between two clients."""
     return keys.letter_channel(keys.agreed_secret(own, other))

@@ -77,12 +77,10 @@ def _add_three_bytes(total, low, high, plus):  # type: ignore[no-untyped-def]
 
 @lru_cache(maxsize=8)
 def _buffers(count: int) -> tuple[bytes, bytearray]:
-    """Zeros to encrypt, and room for the stream (a block more than is needed)."""
     return bytes(count), bytearray(count + 15)
 
 
 def sealed_letter(channel: AESGCM, round_: int, sender: int, recipient: int, text: bytes) -> bytes:
-    """``text`` so that only the other end of ``channel`` can read it, and sees whether it was changed."""
     return channel.encrypt(*_letter(round_, sender, text, recipient))
 
 
@@ -106,13 +104,7 @@ def _letter(round_: int, sender: int, text: bytes, recipient: int) -> tuple[byte
 
 
 def split_secret(secret: bytes, coefficients: Sequence[int], count: int) -> list[int]:
-    """Shamir's shares: values of a polynomial at 1 … ``count``.
-
-    Args:
-        secret: 32 bytes, the value at 0.
-        coefficients: of degrees 1 … t − 1, uniform below ``PRIME``.
-        count: how many shares are wanted.
-    """
+    """Values at 1 … ``count``. coefficients: of degrees 1 … t − 1, uniform below ``PRIME``."""
     polynomial = [*reversed(coefficients), int.from_bytes(secret, "big")]
     shares = []
     for x in range(1, count + 1):

@@ -73,7 +73,6 @@ def masked_plan(plan: Plan, budget: Budget, dimension: int, resolution: int | No
 
 
 def _plain(plan: Plan, release: PlannedRelease) -> PlannedRelease:
-    """A release without noise, as fixed-point numbers."""
     largest = 2.0 ** (PLAIN_BITS - 2) / plan.facts.sizes.num_clients  # so that the sum is below half of the modulus
     reason = release.mechanism.reason if isinstance(release.mechanism, Disclose) else ""
     return dataclasses.replace(release, mechanism=PlainShare(2.0**-_FRACTION_BITS, PLAIN_BITS, largest, reason))
@@ -82,20 +81,6 @@ def _plain(plan: Plan, release: PlannedRelease) -> PlannedRelease:
 def _noisy(
     plan: Plan, release: PlannedRelease, budget: Budget, dimension: int, honest: int, resolution: int | None
 ) -> PlannedRelease:
-    """A release with Gaussian noise, as whole numbers with discrete noise.
-
-    Args:
-        plan: of the method.
-        release: that is replaced.
-        budget: that the noise is chosen for.
-        dimension: numbers in one message.
-        honest: clients whose noise is unknown to the viewer, at least.
-        resolution: steps per sensitivity, or None.
-
-    Raises:
-        PrivacyError: the release is no plain Gaussian sum, its bound is no bound of a sum, or a share of the noise would be too
-            small or too large for these steps.
-    """
     mechanism, priced = release.mechanism, release.event
     if not (isinstance(mechanism, GaussianNoise) and isinstance(priced, Gaussian)):
         raise PrivacyError(
@@ -145,11 +130,7 @@ def _resolution(dimension: int, failure: float, multiplier: float, honest: int) 
 
 
 def _largest(bound: Bound, num_clients: int, method: str) -> float:
-    """No entry of the sum over all clients is larger; data units.
-
-    Raises:
-        PrivacyError: ``bound`` does not say so.
-    """
+    """No entry of the sum over all clients is larger; data units."""
     if isinstance(bound, (ClippedSum, Rows)):
         return bound.clip * bound.num_rows
     if isinstance(bound, L2Ball):

@@ -45,13 +45,7 @@ class Shape:
 
 @lru_cache(maxsize=1024)
 def shape_of_ring(asked: int, least: int, colluders: int, rounds: int) -> Shape:
-    """The smallest k and t that keep the three promises above.
-
-    Args:
-        asked: n, clients that a round asks.
-        least: clients that answer, at least; n − d.
-        colluders: c, clients that tell the server all they know.
-        rounds: of the run.
+    """For ``asked`` clients of which at least ``least`` answer, in each of ``rounds`` rounds.
 
     Guarantee:
         All rounds together fail with a probability of at most 2^−40 for each of *secret* and *whole*.
@@ -82,12 +76,7 @@ def shape_of_ring(asked: int, least: int, colluders: int, rounds: int) -> Shape:
 
 
 def mask_neighbours(order: np.ndarray, k: int) -> dict[int, tuple[int, ...]]:
-    """The neighbours of each client, in the order in which their shares are numbered from 1.
-
-    Args:
-        order: int64, who stands beside whom on the ring.
-        k: neighbours of each, even; from n − 1 on, all are neighbours of all.
-    """
+    """The neighbours of each client, in the order in which their shares are numbered from 1. order: who stands beside whom."""
     if k >= len(order) - 1:
         return {int(c): tuple(int(o) for o in order if o != c) for c in order}
     away = [*range(-(k // 2), 0), *range(1, k // 2 + 1)]
@@ -129,7 +118,6 @@ def round_of(job: Job, round_: int) -> Round | None:
 
 
 def _made(job: Job, masks: Masks, round_: int) -> Round:
-    """The round, by public coins."""
     everybody = np.ones(job.plan.facts.sizes.num_clients, dtype=bool)
     asked = np.flatnonzero(everybody if job.attendance is None else job.attendance.chosen[round_])
     sent = np.flatnonzero(everybody if job.attendance is None else job.attendance.answered[round_])
@@ -144,11 +132,7 @@ def _made(job: Job, masks: Masks, round_: int) -> Round:
 
 
 def mechanism(job: Job) -> IntegerShare:
-    """The one mechanism of a masked run: all parts of a message have one step and one modulus (``plan``).
-
-    Raises:
-        RuntimeFailure: the plan is none for masks.
-    """
+    """All parts of a masked message have one step and one modulus (``plan``)."""
     (found,) = {r.mechanism for r in job.plan.schedule.releases}
     if not isinstance(found, IntegerShare):
         raise RuntimeFailure(f"masks hide whole numbers, found {found.words}")

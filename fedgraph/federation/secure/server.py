@@ -17,22 +17,7 @@ from fedgraph.privacy.mechanisms.integer_shares import share_type
 def merge(
     job: Job, state: State, round_: int, sent: Sequence[Any], boards: Sequence[Board], answers: Sequence[Answers]
 ) -> tuple[State, Receipt]:
-    """As ``federation.server.merge``, where sums are hidden.
-
-    Args:
-        job: the training run.
-        state: before the round.
-        round_: from 0.
-        sent: of each worker.
-        boards: the public keys.
-        answers: shares that were given back.
-
-    Returns:
-        (next state, receipt); its bytes are those of keys, shares and masked numbers.
-
-    Raises:
-        RuntimeFailure: as that function, or shares are missing or false.
-    """
+    """As ``federation.server.merge``. boards: the public keys. answers: shares that were given back."""
     now = protocol.round_of(job, round_)
 
     def opened(sums: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -94,11 +79,6 @@ def _wire_bytes(job: Job, now: protocol.Round, receipt: Receipt) -> tuple[int, i
 
 
 def _rebuilt(client: int, threshold: int, round_: int, answers: Sequence[Answers]) -> bytes:
-    """The secret of ``client`` from the first ``threshold`` shares that came.
-
-    Raises:
-        RuntimeFailure: fewer came.
-    """
     shares = [pair for found in answers for pair in found.get(client, ())]
     if len(shares) < threshold:
         raise RuntimeFailure(
@@ -108,6 +88,5 @@ def _rebuilt(client: int, threshold: int, round_: int, answers: Sequence[Answers
 
 
 def _add(totals: dict[str, np.ndarray], secret: bytes, round_: int, bits: int, sign: int) -> None:
-    """The stream of ``secret`` added to (or taken off) every sum, in place."""
     for name, total in totals.items():
         keys.add_stream(total, secret, round_, name, bits, sign)

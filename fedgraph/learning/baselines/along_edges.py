@@ -105,18 +105,8 @@ class _Attention(torch.autograd.Function):
 def attended(
     rows: Rows, x: torch.Tensor, source: torch.Tensor, target: torch.Tensor, kept: torch.Tensor, slope: float
 ) -> torch.Tensor:
-    """What attention gives, with its gradient by x, source and target. On a CPU only.
-
-    Args:
-        rows: The sources of each node's edges.
-        x: float32 [n, heads, k].
-        source: float32 [n, heads].
-        target: float32 [n, heads].
-        kept: float32 [m, heads], what dropout leaves of each share, by the order of ``rows``.
-        slope: Of the leaky ReLU.
-
-    Returns:
-        float32 [n, heads, k].
+    """float32 [n, heads, k]. x: [n, heads, k]; source, target: [n, heads]; kept: [m, heads], what dropout leaves of each share,
+    by the order of ``rows``; slope: of the leaky ReLU. On a CPU only.
     """
     found: torch.Tensor = _Attention.apply(x, source, target, rows, kept, slope)  # type: ignore[no-untyped-call]
     return found
@@ -141,43 +131,24 @@ class _Product(torch.autograd.Function):
 
 
 def product_both_ways(matrix: Pair, x: torch.Tensor) -> torch.Tensor:
-    """A x for a fixed sparse A, with its gradient by x.
-
-    Args:
-        matrix: (A [n, m], Aᵀ [m, n]).
-        x: float32 [m, h].
-
-    Returns:
-        float32 [n, h].
-    """
+    """float32 [n, h]: (A, Aᵀ) times x [n, h]."""
     found: torch.Tensor = _Product.apply(x, *matrix)  # type: ignore[no-untyped-call]
     return found
 
 
 def normalised(edges: torch.Tensor, num_nodes: int) -> Pair:
-    """D^{-1/2} (A + I) D^{-1/2} and its transpose, made once for these edges; a self-loop that is there is kept, not doubled.
-
-    Args:
-        edges: int64 [2, m] (source, target).
-        num_nodes: n.
-    """
+    """D^{-1/2} (A + I) D^{-1/2} of edges int64 [2, m] (source, target); a self-loop that is there is kept, not doubled."""
     found: Pair = _kept(edges, "normalised", lambda: _pair(_symmetric(_adjacency(edges, num_nodes))))
     return found
 
 
 def with_loops(edges: torch.Tensor, num_nodes: int) -> Rows:
-    """The sources of each node's incoming edges, itself among them once; made once for these edges.
-
-    Args:
-        edges: int64 [2, m] (source, target).
-        num_nodes: n.
-    """
+    """The sources of each node's incoming edges, itself among them once."""
     found: Rows = _kept(edges, "with loops", lambda: _incoming(edges, num_nodes))
     return found
 
 
 def _kept(edges: torch.Tensor, what: str, make: Callable[[], Any]) -> Any:
-    """What ``make`` made for these edges under the name ``what``, as long as somebody holds the edges."""
     if edges not in _MADE:
         _MADE[edges] = {}
     kept: dict[str, Any] = _MADE[edges]

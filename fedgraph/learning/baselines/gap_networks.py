@@ -62,14 +62,7 @@ class ClassifierNetwork(nn.Module):
 
 
 def encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -> np.ndarray:
-    """Parameters of the trained encoder, flat float32.
-
-    Args:
-        public: A graph whose features and labels are public.
-        hidden: Units.
-        epochs: Steps of Adam.
-        rng: Draws the initial parameters and the validation nodes.
-    """
+    """Parameters of the trained encoder, flat float32."""
     given = gap_network_inputs(sparse_rows(unit_rows(public.features)))
 
     def make() -> nn.Module:
@@ -80,16 +73,7 @@ def encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -
 
 
 def encoded(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
-    """The encoder's rows of any graph with the same features.
-
-    Args:
-        parameters: Of ``encoder``.
-        public: The graph.
-        hidden: Units.
-
-    Returns:
-        float32 [n, hidden], of norm 1.
-    """
+    """float32 [n, hidden], of norm 1: the rows of any graph with the same features."""
     network = EncoderNetwork(public.num_features, hidden, public.num_classes).to(device())
     fitting.write(network, parameters)
     network.eval()
@@ -161,19 +145,8 @@ def held_out(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def best_step(
     make: Callable[[], nn.Module], given: fitting.Inputs, labels: np.ndarray, chooses: np.ndarray, epochs: int, seed: int
 ) -> np.ndarray:
-    """The parameters after the step that is best on validation nodes (the first of equals); after the last one without any.
-
-    Args:
-        make: Makes the network with initial parameters.
-        given: What it is called with.
-        labels: int64 [n], −1 where unknown.
-        chooses: bool [n], the labelled nodes that choose and do not train.
-        epochs: Steps of Adam.
-        seed: Of the initial parameters.
-
-    Returns:
-        Flat float32.
-    """
+    """The parameters after the step that is best on the nodes that ``chooses`` names (the first of equals); the last where it
+    names none. seed: of the initial parameters that ``make`` draws."""
     network = fitting.build(make, seed)
     training = np.where(chooses, -1, labels)
     vector = fitting.vector_of(network)

@@ -45,13 +45,7 @@ def can_train_dense(x: sp.csr_array, shape: Shape) -> bool:
 
 
 def dense_clients_of_union(x: sp.csr_array, hat: sp.csr_array, starts: np.ndarray) -> list[Client]:
-    """The clients of a union.
-
-    Args:
-        x: CSR [N, d] of the union.
-        hat: Â, CSR [N, N].
-        starts: int64 [k + 1], the first row of each client, and N.
-    """
+    """x, hat: of the disjoint union of all clients. starts: int64 [k + 1]."""
     found = []
     for first, end in itertools.pairwise(starts):
         rows = slice(int(first), int(end))

@@ -72,11 +72,7 @@ class SparseRows(torch.Tensor):
 
 
 def sparse_rows(matrix: sp.csr_array) -> SparseRows:
-    """A sparse matrix as a tensor that layers can be called with.
-
-    Args:
-        matrix: CSR [n, d].
-    """
+    """``matrix`` as a tensor."""
     places = sp.csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape).T.tocsr().data
     with torch._C.DisableTorchFunctionSubclass():
         forwards, backwards = to_torch(matrix), to_torch(sp.csr_array(matrix.T.tocsr()))

@@ -60,17 +60,9 @@ ROW = 2.0**-20  # of the clip, for the rounding of a row's own scale
 
 
 def room(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
-    """How a sum of clipped rows is stored, and how far its rows are clipped so that rounding stays within the clip.
+    """(type in which the sum of at most ``num_rows`` clipped rows is stored, the share of the clip that a row may have).
 
-    Args:
-        num_rows: How many rows the sum has at most, a public number.
-        spread: κ.
-
-    Returns:
-        (type in which the sum is stored, the share of the clip that a row may have).
-
-    Raises:
-        DataError: Rounding of so many rows may exceed the clip.
+    num_rows: a public number. spread: κ.
 
     >>> room(1000)[1] > 0.999, room(10**6)[1] > 0.999, room(10**6, SPREAD)[1] > 0.94
     (True, True, True)

@@ -91,16 +91,10 @@ def scores(layout: Layout, vector: torch.Tensor, inputs: GraphInputs) -> torch.T
 
 
 def gradient(layout: Layout, vector: torch.Tensor, inputs: GraphInputs, keep: Any = None) -> torch.Tensor:
-    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label; zero where none is known.
+    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat.
 
-    Args:
-        layout: (columns, hidden, c).
-        vector: [num_parameters].
-        inputs: The graph.
-        keep: A dropout mask on the hidden layer, [n, hidden], already scaled; None for none.
-
-    Returns:
-        Flat [num_parameters].
+    keep: a dropout mask on the hidden layer, [n, hidden], already scaled; None for none. Without a
+    known label the gradient is zero.
     """
     (w0, b0), (w1, b1) = layout.layers(vector)
     units = torch.relu(inputs.hat @ (inputs.x @ w0) + b0)

@@ -66,15 +66,7 @@ class GinLayout(Layout):
 
 
 def layout(num_features: int, hidden: int, layers: int, num_classes: int, norm: Norm = "rows") -> GinLayout:
-    """The layout of a GIN: widths of all linear maps in order, two for each layer and two for the head.
-
-    Args:
-        num_features: d.
-        hidden: Units of every hidden map.
-        layers: L.
-        num_classes: c.
-        norm: Which N.
-    """
+    """Widths of all linear maps in order: two for each of ``layers``, two for the head."""
     widths = (num_features, *([hidden] * (2 * layers)), hidden, num_classes)
     return GinLayout(widths, norms=2 * layers if norm == "batch" else 0)
 
@@ -101,15 +93,7 @@ class GraphInputs:
 
 
 def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_array, norm: Norm = "rows") -> GraphInputs:
-    """Inputs over the features that some node has.
-
-    Args:
-        graph: Its edges.
-        pool: Its parts, or None.
-        labels: int64 of nodes or of pooled parts, −1 where unknown.
-        rows: CSR [n, d], the features as the network sees them.
-        norm: Which N.
-    """
+    """Inputs over the features that some node has. rows: CSR [n, d], the features as the network sees them."""
     columns = np.unique(rows.indices)
     reach = to_torch(sp.csr_array(graph.adjacency + sp.eye_array(graph.num_nodes, format="csr")).astype(np.float32))
     x = torch.tensor(rows[:, columns].toarray(), dtype=torch.float32, device=device())
@@ -119,14 +103,7 @@ def compact(graph: Graph, pool: Pool | None, labels: np.ndarray, rows: sp.csr_ar
 def hidden_layer(
     layout: GinLayout, vector: torch.Tensor, inputs: GraphInputs, seen: list[torch.Tensor] | None = None
 ) -> torch.Tensor:
-    """h⁽ᴸ⁾, [n, hidden], at least 0.
-
-    Args:
-        layout: Of the network over the columns of ``inputs``.
-        vector: [num_parameters].
-        inputs: The graph.
-        seen: While training: receives mean and variance [2, hidden] of every batch norm. None: running statistics are read.
-    """
+    """h⁽ᴸ⁾, [n, hidden] ≥ 0. seen: while training; receives mean and variance [2, hidden] of every batch norm."""
     from fedgraph.learning.baselines.along_edges import product_both_ways  # not before it is used: it imports torch
 
     layers = layout.layers(vector)

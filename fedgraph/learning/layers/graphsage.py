@@ -97,18 +97,7 @@ def scores(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean) -
 
 
 def gradient(widths: Widths, vector: torch.Tensor, x: FeatureMatrix, mean: Mean, labels: torch.Tensor) -> torch.Tensor:
-    """Gradient of the mean cross-entropy over nodes with a label.
-
-    Args:
-        widths: Of the network.
-        vector: Its parameters.
-        x: Features [n, d].
-        mean: Ā.
-        labels: int64 [n], −1 where unknown.
-
-    Returns:
-        Flat, as ``vector``.
-    """
+    """Gradient of the mean cross-entropy over nodes with a label ≥ 0, flat."""
     u0, v0, b0, u1, v1, b1 = widths.views(vector)
     hidden = torch.relu(x @ u0 + mean.of(x @ v0) + b0)
     error = cross_entropy_errors(hidden @ u1 + mean.of(hidden @ v1) + b1, labels, mean=True)

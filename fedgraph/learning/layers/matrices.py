@@ -18,10 +18,8 @@ def device() -> torch.device:
 
 
 def seed_torch(seed: int) -> None:
-    """Seed torch's stream for the learner's device, as ``torch.manual_seed`` does.
-
-    That one also leaves a note, with the stack that called it, for every kind of device that was never used, and they are never
-    deleted: 2 ms and some memory for each step of a long training.
+    """As ``torch.manual_seed`` for the learner's device. That one also leaves a note, with the stack that called it, for every
+    kind of device that was never used, and they are never deleted: 2 ms and some memory for each step of a long training.
     """
     torch.default_generator.manual_seed(seed)
     if device().type == "cuda":
@@ -29,12 +27,7 @@ def seed_torch(seed: int) -> None:
 
 
 def to_torch(matrix: sp.csr_array, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """A torch CSR tensor of a matrix on the learner's device; the arrays are copied, never shared.
-
-    Args:
-        matrix: CSR [n, m].
-        dtype: Of its entries; None: float32.
-    """
+    """A torch CSR tensor of the same matrix; the arrays are copied, never shared."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(
@@ -142,12 +135,10 @@ class Pool:
         self.share = shares[:, None]
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """[n, c] → [graphs, c], y_g = (1/n_g) Σ_{i in g} z_i, or Σ_{i in g} z_i."""
         total = torch.zeros((len(self.sizes), rows.shape[1]), dtype=rows.dtype, device=rows.device)
         return total.index_add(0, self.owner, rows) * self.share
 
     def backward(self, error: torch.Tensor) -> torch.Tensor:
-        """The adjoint of ``forward``, [graphs, c] → [n, c]."""
         return (error * self.share)[self.owner]
 
 

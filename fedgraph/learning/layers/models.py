@@ -75,15 +75,7 @@ Laid = TypeVar("Laid", bound=Layout)
 
 
 def select(layout: Laid, columns: np.ndarray) -> tuple[Laid, np.ndarray]:
-    """The same network over some columns of its input.
-
-    Args:
-        layout: Of the whole network.
-        columns: int [k], numbers of features.
-
-    Returns:
-        (its layout, where its parameters sit in the full vector).
-    """
+    """(the layout over ``columns`` of the input only, where its parameters sit in the full vector)."""
     inputs, width = layout.widths[:2]
     first = (columns[:, None] * width + np.arange(width)).reshape(-1)
     rest = np.arange(inputs * width, layout.num_parameters)
@@ -110,15 +102,9 @@ def logits(layout: Layout, vector: np.ndarray, x: Rows) -> np.ndarray:
 
 
 def cross_entropy_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False) -> torch.Tensor:
-    """∂loss/∂scores, which is softmax − one-hot, of the sum (or mean) of the cross-entropies of known labels.
+    """[n, c]: ∂loss/∂scores, softmax − one-hot, of the sum (or mean) of the cross-entropies of known labels.
 
-    Args:
-        scores: [n, c] before the softmax.
-        labels: int64 [n]; a row labelled −1 contributes nothing, and has zeros.
-        mean: The mean in place of the sum.
-
-    Returns:
-        [n, c].
+    scores: [n, c] before the softmax. labels: int64 [n]; a row labelled −1 contributes nothing, and has zeros.
     """
     known = labels >= 0
     error = torch.softmax(scores, dim=1)
@@ -127,15 +113,7 @@ def cross_entropy_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool 
 
 
 def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: Rows) -> tuple[list[torch.Tensor], torch.Tensor]:
-    """The network, layer by layer.
-
-    Args:
-        layers: (weight, bias) of each.
-        x: Rows [n, d].
-
-    Returns:
-        (units of every hidden layer after its ReLU, [n, width] each; scores [n, c]).
-    """
+    """(units of every hidden layer after its ReLU, [n, width] each; scores [n, c])."""
     units: list[torch.Tensor] = []
     out = (x @ layers[0][0]).add_(layers[0][1])
     for weight, bias in layers[1:]:
@@ -145,10 +123,5 @@ def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: Rows) -> tup
 
 
 def through_relu(error: torch.Tensor, units: torch.Tensor) -> torch.Tensor:
-    """``error`` where its unit is at work, else 0: ∂loss/∂(before the ReLU).
-
-    Args:
-        error: [n, width], overwritten.
-        units: [n, width], after the ReLU.
-    """
+    """``error`` [n, width] where its unit is at work, else 0: ∂loss/∂(before the ReLU), in place. units: after the ReLU."""
     return error.mul_(torch.sign(units))

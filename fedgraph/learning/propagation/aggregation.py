@@ -39,16 +39,8 @@ def _add_rows(indptr: np.ndarray, indices: np.ndarray, rows: np.ndarray, out: np
 
 
 def neighbour_sums(adjacency: sp.csr_array, rows: np.ndarray, dtype: type = np.float32) -> np.ndarray:
-    """A·rows for a 0/1 matrix A, summed in double precision.
-
-    Args:
-        adjacency: A, CSR [n, m]; its values are not read.
-        rows: float [m, h], read as float32, or as float64 where ``dtype`` is float64 and they are.
-        dtype: In which sums are stored.
-
-    Returns:
-        [n, h].
-    """
+    """A·rows for a 0/1 matrix A (CSR [n, m], data ignored), summed in float64; rows [m, h] → ``dtype`` [n, h]. Rows are
+    read as float32, or as float64 where ``dtype`` is."""
     rows = np.ascontiguousarray(rows, dtype=np.float64 if dtype is np.float64 and rows.dtype == np.float64 else np.float32)
     if device().type == "cuda":
         ones = sp.csr_array((np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
@@ -107,14 +99,7 @@ def unit_length(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
 
 
 def hop_rounding(num_rows: int) -> tuple[type, float]:
-    """How a hop is stored, and how much rounding can add to what one row changes.
-
-    Args:
-        num_rows: How many rows there are, a public number.
-
-    Returns:
-        (float32 or float64, what is added to a sensitivity of 1).
-    """
+    """How a hop over ``num_rows`` rows (a public number) is stored, and how much rounding can add to what one row changes."""
     double = num_rows**2 * 2.0**-52
     return (np.float32, num_rows * 2.0**-23 + double) if num_rows < SINGLE else (np.float64, double)
 

@@ -39,19 +39,12 @@ def mean_field(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_
 
 
 def class_agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Log of how often classes a and b meet along edges, over how often they would by chance; and its standard error.
+    """[c, c] symmetric: log of how often classes a and b meet along edges, over how often they would by chance; and its error.
 
-    Every pair of classes gets one more edge of the chance kind, so that few edges say little. Predictions that know nothing
-    meet as chance has it, and give 0; wrong ones weaken what is found. Standard errors take nodes for independent and not edges
+    own, spread: [n, c] probabilities at one end and at the other; adjacency symmetric [n, n]. Every pair of classes gets one
+    more edge of the chance kind, so that few edges say little. Predictions that know nothing meet as chance has it, and give
+    0; wrong ones weaken what is found. No edge: all 0. The standard errors [c, c] take nodes for independent and not edges
     (the sum of squared influences of the nodes, twice, since an edge counts at both ends).
-
-    Args:
-        own: [n, c], probabilities at one end.
-        spread: [n, c], probabilities at the other.
-        adjacency: [n, n], symmetric.
-
-    Returns:
-        Two symmetric float64 [c, c]; all 0 where there is no edge.
     """
     classes = own.shape[1]
     degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64).ravel()
@@ -73,15 +66,8 @@ def class_agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array
 
 
 def is_sure(coupling: np.ndarray, errors: np.ndarray) -> bool:
-    """Whether a coupling is more than chance makes of it.
-
-    The squares of its k entries in standard errors add up to k ± √(2k) where nothing is there, and are asked to be ``SURE``
-    such deviations above k.
-
-    Args:
-        coupling: [c, c], symmetric.
-        errors: [c, c], standard errors.
-    """
+    """Whether ``coupling`` [c, c] is more than chance makes of it: the squares of its k entries in standard errors add up to
+    k ± √(2k) where nothing is there, and are asked to be ``SURE`` such deviations above k."""
     pairs = np.triu_indices(len(coupling))
     away = coupling[pairs] / np.maximum(errors[pairs], 1e-12)
     return bool(away @ away > away.size + SURE * np.sqrt(2 * away.size))

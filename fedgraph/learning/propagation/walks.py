@@ -118,12 +118,7 @@ def open_walk(adjacency: sp.csr_array, away: sp.csr_array, cap: float = 0.5) -> 
 
 
 def num_steps(steps: float, restart: float) -> int:
-    """m as a whole number.
-
-    Args:
-        steps: m; ∞ stops where (1−α)^m < 1e-12, whose sensitivity is below that of the infinite walk.
-        restart: α.
-    """
+    """m as a whole number; ∞ stops where (1−α)^m < 1e-12, whose sensitivity is below that of the infinite walk."""
     if not math.isinf(steps):
         return int(steps)
     return 0 if restart == 1 else math.ceil(math.log(_RESOLUTION) / math.log1p(-restart))

@@ -142,14 +142,7 @@ def plan_with_counts(make: Callable[[Budget], Plan], facts: PublicFacts, budget:
 
 
 def _with(made: Plan, facts: PublicFacts, columns: Columns, multiplier: float | None) -> Plan:
-    """``made`` and the counts.
-
-    Args:
-        made: the plan of the method.
-        facts: public facts.
-        columns: that are counted.
-        multiplier: of the noise of one round; None: none.
-    """
+    """``made`` and the counts. multiplier: of the noise of one round; None: none."""
     pooled = columns.places.size > MOST_APART
     bound = ColumnCounts(columns.places.size, facts.sizes.num_nodes, pooled)
     names = columns.called
@@ -184,20 +177,17 @@ def plan_of_counts(made: Plan) -> Plan | None:
 
 
 def _std_of_sum(mechanism: Mechanism, facts: PublicFacts) -> float:
-    """Standard deviation of the noise in the sum over all clients; 0 where there is none."""
     std = mechanism.std if isinstance(mechanism, (GaussianNoise, ShrunkGaussianNoise)) else 0.0
     return std * facts.sizes.num_clients**0.5
 
 
 def start(plan: Plan, rng: np.random.Generator) -> State[ColumnRanks | None]:
-    """The widest bracket for every column, or one for all of them."""
     bound = plan.schedule.releases[0].bound
     assert isinstance(bound, ColumnCounts)
     return State({"brackets": private_counts.widest(1 if bound.pooled else bound.num_columns)}, None)
 
 
 def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
-    """The client's numbers on the line, float64 [n, k]; NaN where a cell is empty."""
     columns = plan.facts.columns
     assert columns is not None
     return _on_line(subgraph.graph, columns)

@@ -218,30 +218,14 @@ class Budget:
 
 
 def require_attributes(method: str, facts: PublicFacts) -> Graph:
-    """Public features and labels of the nodes that are trained on and asked.
-
-    Args:
-        method: its name, for the error.
-        facts: of the run.
-
-    Raises:
-        ScenarioError: they are not public, or the nodes that are asked are those of another graph.
-    """
+    """Public features and labels of the nodes that are trained on and asked; ``ScenarioError`` where they are not public."""
     if facts.public.attributes is None or facts.public.graph is not None:
         raise ScenarioError(f"{method} needs public features and labels: set the task's protocol: transductive")
     return facts.public.attributes
 
 
 def require_test_graph(method: str, facts: PublicFacts) -> Graph:
-    """The public graph that is predicted for.
-
-    Args:
-        method: its name, for the error.
-        facts: of the run.
-
-    Raises:
-        ScenarioError: there is none.
-    """
+    """The public graph that is predicted for; ``ScenarioError`` where there is none."""
     if facts.public.graph is None:
         raise ScenarioError(f"{method} is tested on a public graph: set the task's protocol: inductive")
     return facts.public.graph
@@ -257,10 +241,7 @@ def public_assumptions(facts: PublicFacts) -> tuple[Assumption, ...]:
 def derived_assumptions(facts: PublicFacts, relation: Relation, *, edges_private: bool) -> tuple[Assumption, ...]:
     """What is taken as public although it was computed from what ``relation`` protects.
 
-    Args:
-        facts: of the run.
-        relation: the neighbouring relation of the plan.
-        edges_private: False where a method gives all edges away (``edges-public``).
+    edges_private: False where a method gives all edges away (``edges-public``).
     """
     derived = facts.derived
     stated = {
@@ -274,16 +255,7 @@ def derived_assumptions(facts: PublicFacts, relation: Relation, *, edges_private
 
 
 def setting_assumptions(facts: PublicFacts, relation: Relation) -> tuple[Assumption, ...]:
-    """What the setting itself assumes where edges are private: where the data live, and who sees what.
-
-    Args:
-        facts: of the run.
-        relation: the neighbouring relation of the plan.
-
-    Returns:
-        For a trusted curator what was derived alone; else also how nodes came to clients, what is known of shared nodes and cut
-        edges, and what secure aggregation rests on.
-    """
+    """What the setting itself assumes where ``relation`` is protected and edges are private: where data live, who sees what."""
     assumed = derived_assumptions(facts, relation, edges_private=True)
     if facts.viewer is Viewer.CURATOR_TRUSTED:
         return assumed

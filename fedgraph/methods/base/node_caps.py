@@ -74,7 +74,6 @@ class CapSettings(Settings):
 
     @property
     def protects(self) -> Relation:
-        """The neighbouring relation."""
         return Relation(self.relation)
 
 
@@ -116,11 +115,7 @@ class Caps:
     notes: tuple[str, ...]
 
     def sensitivities(self, params: CapSettings) -> tuple[float, ...]:
-        """Δ₂ of one hop under the relation of ``params``, where a node's own row is not shown.
-
-        Returns:
-            One number for each client; under a promise one for all of them.
-        """
+        """Δ₂ of one hop of each client, row of the node itself not shown."""
         if self.promised is not None:
             return (neighbour_sums.sensitivity(params.protects, self.promised, rows_released=False),)
         return tuple(cap.sensitivity_l2(params.protects.replaces) for cap in self.proven)
@@ -130,16 +125,7 @@ class Caps:
         return self.promised or max(1, self.proven[client].num_nodes - 1)
 
     def weights(self, adjacency: sp.csr_array, ids: np.ndarray, client: int | None = None) -> sp.csr_array:
-        """What a hop multiplies with.
-
-        Args:
-            adjacency: CSR [n, n].
-            ids: global ids of its nodes, which the public coins of a cut read.
-            client: whose graph it is; None: a public graph, by the rule of the largest client.
-
-        Raises:
-            DataError: a client's node has more neighbours than the platform allows.
-        """
+        """What a hop multiplies with. client None: a public graph, by the rule of the largest client."""
         if self.promised is not None:
             return bounded(adjacency, self.promised, ids, COIN)
         if client is not None and self.limit is not None:
@@ -148,10 +134,7 @@ class Caps:
 
 
 def edge_weights(adjacency: sp.csr_array, cap: DegreeCap) -> sp.csr_array:
-    """Edges weighed by ``cap``.
-
-    A public graph may have larger degrees than the cap knows; these weigh as the largest that it knows.
-    """
+    """Edges weighed by ``cap``; the graph may have more nodes than the cap was made for (a public graph)."""
     beyond = max(0, adjacency.shape[0] - cap.factors.size)
     return weighted(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
 
@@ -186,15 +169,7 @@ def _caps_of(params: CapSettings, facts: PublicFacts, budget: Budget) -> Caps:
 
 
 def aggregate(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
-    """What a hop adds up before noise.
-
-    Args:
-        weights: CSR [n, n]. Weights 0 or 1 in float32 are a graph that was cut; others are in float64.
-        rows: float [n, h]; they are brought to length 1 first.
-
-    Returns:
-        float [n, h].
-    """
+    """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
     return hop(weights, rows) if weights.dtype == np.float32 else weighted_sums(weights, unit_length(rows))
 
 
@@ -224,30 +199,14 @@ def descent_of(params: Descends) -> Descent:
 
 
 def directions(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, int]:
-    """What features are projected on.
-
-    Args:
-        projection: how many directions are wanted; 0: none.
-        facts: hold the public graph from whose features they are learnt, where there is one.
-
-    Returns:
-        (public directions [d, k], or None for all columns; how many columns rows then have).
-    """
+    """(public directions [d, k] of the public graph's features, or None for all columns; how many columns rows then have)."""
     known = facts.public.graph
     basis = public_basis(known, projection) if projection and known is not None else None
     return basis, facts.sizes.num_features if basis is None else basis.shape[1]
 
 
 def rows_of(graph: Graph, basis: np.ndarray | None) -> FeatureMatrix:
-    """The rows of ``graph`` that a network reads.
-
-    Args:
-        graph: with features [n, d].
-        basis: public directions [d, k], or None.
-
-    Returns:
-        Unit feature rows [n, d], or their coordinates [n, k].
-    """
+    """Unit feature rows, or their coordinates along public directions."""
     return FeatureMatrix(unit_rows(graph.features)) if basis is None else ProjectedRows(coordinates(graph.features, basis))
 
 
@@ -305,26 +264,14 @@ def release_hop(
 
 
 def hop_key(streams: Streams, *frozen: np.ndarray) -> str:
-    """Names the noisy hops of a client, for ``Work.hops``.
-
-    Args:
-        streams: of the client; the round in them does not count.
-        frozen: the parameters from which the hops follow.
-    """
+    """Names the noisy hops that follow from these frozen parameters in this cell, for ``Work.hops``."""
     text = b"".join(np.ascontiguousarray(part).tobytes() for part in frozen)
     return hashlib.sha256(text + str((streams.root, streams.path[:-1])).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class _Noise:
-    """What gradients and hops are released with.
-
-    Attributes:
-        gradient: mechanism and price of one gradient.
-        hops: mechanism and price of one hop, for each rule of a client.
-        published: the claimed ε, or None.
-        min_clients: clients that must finish a round.
-    """
+    """What gradients and hops are released with. hops: one for each rule of a client. published: the claimed ε, or None."""
 
     gradient: tuple[Mechanism, Event]
     hops: list[tuple[Mechanism, Event]]
@@ -361,18 +308,10 @@ def plan_capped_hops(
     make: Callable[[Caps], M],
     dispute: str,
 ) -> Plan[P, M]:
-    """The plan of a method that steps along clipped gradients and releases capped hops to itself.
+    """Noise multipliers of gradients and of hops, and every release.
 
-    Args:
-        method: its name.
-        params: its settings.
-        facts: public facts.
-        budget: what it may spend.
-        gradients: path → its rounds, one clipped sum each.
-        hops: the hops, by the round in which they are released.
-        kernel: name of the function that clips the gradients (``kernel_name``).
-        make: what the method makes of the rule.
-        dispute: what is said of the method in public; a note where a hop is released.
+    gradients: path → its rounds, one clipped sum each. kernel: of the sums. make: what the method makes of the rule.
+    dispute: what is said of it in public; a note where a hop is released.
 
     Raises:
         ScenarioError: there is no public graph to answer for.

@@ -40,7 +40,6 @@ class HopSettings(Settings):
 
     @property
     def protects(self) -> Relation:
-        """The neighbouring relation."""
         return Relation(self.relation)
 
 
@@ -89,13 +88,6 @@ class HopMemory:
 def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[P, Made]:
     """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``).
 
-    Args:
-        method: its name.
-        params: its settings.
-        facts: public facts.
-        budget: what all hops together may spend.
-        notes: sentences for the report.
-
     Raises:
         ScenarioError: features or labels are not public, or a directed edge is shared by two clients.
     """
@@ -140,11 +132,6 @@ def plan_noisy_hops(method: str, params: P, facts: PublicFacts, budget: Budget, 
 
 
 def prepare(plan: Plan[HopSettings, Made], subgraph: Subgraph) -> Work:
-    """The client's edges, with those that lead to other clients where it knows them.
-
-    Raises:
-        DataError: an undirected graph is not simple.
-    """
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
         require_simple(adjacency)
@@ -201,18 +188,9 @@ def received_hops(plan: Plan, inbox: Inbox, part: str = "aggregate") -> np.ndarr
 
 
 def evidence(plan: Plan[HopSettings, Made], state: State[HopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
-    """What all released sums say of each pair: the log-likelihood ratio of the edge against no edge, times the variance.
+    """For each pair [m, 2] the log-likelihood ratio of all released sums, with the edge against without, times the variance.
 
     Given the rows that were sent, a sum is Gaussian around that of the known neighbours, or around that plus the other's row.
-
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: all that is known, without the pairs in question.
-        pairs: int64 [m, 2], global ids.
-
-    Returns:
-        float64 [m].
     """
     ends = [pairs] if plan.params.protects is Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
     ratios = np.zeros(len(pairs))

@@ -36,11 +36,7 @@ def _papers() -> dict[str, str]:
 
 
 def bibtex(*keys: str) -> str:
-    """Entries of papers.bib, for the ``REFERENCE`` of a method.
-
-    Raises:
-        KeyError: a key is not there.
-    """
+    """Entries of papers.bib, for the ``REFERENCE`` of a method. Raises ``KeyError`` for a key that is not there."""
     return "\n".join(_papers()[key] for key in keys)
 
 

@@ -24,12 +24,7 @@ CLEAR = 1e-3  # share of the clip that stands for the noise of messages that wer
 
 
 def worth_keeping(plan: Plan, num_parameters: int) -> bool:
-    """Whether the rounds of a run should be kept: the viewer sees them, and they have at most ``MOST`` numbers.
-
-    Args:
-        plan: of the run.
-        num_parameters: numbers in one message.
-    """
+    """Whether the viewer sees the rounds, and all messages together are not too much to keep."""
     viewer = plan.guarantee.protection.viewer
     messages = plan.schedule.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.sizes.num_clients)
     return viewer not in (Viewer.CURATOR_TRUSTED, Viewer.WORLD) and messages * num_parameters <= MOST
@@ -51,11 +46,7 @@ def colluding(plan: Plan) -> range:
 
 
 def groups(plan: Plan) -> tuple[np.ndarray, ...]:
-    """The nodes that one message sums over.
-
-    Returns:
-        Global ids, int64: of each client; behind secure aggregation one array, of all nodes but those of colluding clients.
-    """
+    """Global ids of the nodes that one message sums over: of each client, or behind secure aggregation of all but colluders."""
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         known = [plan.facts.membership.nodes[client] for client in colluding(plan)]
         return (
@@ -69,18 +60,8 @@ def groups(plan: Plan) -> tuple[np.ndarray, ...]:
 def seen_messages(
     plan: Plan, state: State, group: int, name: str
 ) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
-    """What the viewer saw of one group of nodes, round after round.
-
-    Behind secure aggregation a message is the sum without what the colluding clients sent.
-
-    Args:
-        plan: of the run.
-        state: after its last round, with the rounds kept.
-        group: place in ``groups``.
-        name: of the part of the messages.
-
-    Yields:
-        (round, broadcast model, message), where the part was sent.
+    """(round, broadcast model, message called ``name``) of one of ``groups``, where it was sent. Behind secure aggregation the
+    sum, without what the colluding clients sent.
     """
     for model, inbox in state.seen:
         if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
@@ -124,42 +105,22 @@ class Coins:
 
     @classmethod
     def of(cls, nodes: np.ndarray, units: np.ndarray) -> Coins:
-        """Before the first message.
-
-        Args:
-            nodes: int64 [n], of one message, in the order of its rows.
-            units: int64 [≥ m], ids of all canaries.
-        """
+        """nodes: int64 [n], of one message, in the order of its rows. units: int64 [≥ m], the canaries."""
         rows = np.flatnonzero(np.isin(nodes, units))
         return cls(rows, np.zeros((rows.size, rows.size)), np.zeros(rows.size))
 
     def add(self, products: np.ndarray, left_over: np.ndarray) -> None:
-        """Take one message in.
-
-        Args:
-            products: float64 [m, m], inner products of the canaries' clipped gradients.
-            left_over: float64 [n], of every row's clipped gradient with what is left of the message.
-        """
+        """products: [m, m]. left_over: [n], of every row of the message."""
         self.gram += products
         self.along += left_over[self.rows]
 
     def ratios(self, std: float) -> np.ndarray:
-        """float64 [m]: one score for each canary.
-
-        Args:
-            std: s, of the noise in a message.
-        """
+        """float64 [m]: one score for each canary. std: s."""
         return of_coins(self.gram / (4 * std**2), self.along / (2 * std**2))
 
 
 def seen_noise(plan: Plan, path: str, clip: float) -> float:
-    """s, the standard deviation of the noise in what ``seen_messages`` gives.
-
-    Args:
-        plan: of the run.
-        path: of the release.
-        clip: where there is no noise, ``CLEAR`` times this stands for it, so that a score is finite.
-    """
+    """s of what ``seen_messages`` gives of a path; without noise a small share of the clip, so that a score is finite."""
     std = float(getattr(next(r.mechanism for r in plan.schedule.releases if r.path == path), "std", 0.0))
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         std *= math.sqrt(plan.facts.sizes.num_clients - len(colluding(plan)))

@@ -82,11 +82,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Everything from public counts and the budget.
-
-    Raises:
-        ScenarioError: the settings do not fit the sizes of the clients (``sizes.sizes``).
-    """
+    """Everything from public counts and the budget."""
     private = budget.private and params.variant != "none"
     sizes = planned.sizes(params, facts, budget)
     relation = Relation(params.relation)
@@ -119,21 +115,18 @@ def _sums_over_unions(params: Params, sizes: noise_of.Sizes) -> bool:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """The first parameters."""
     return base.State({"parameters": plan.made.layout.start(rng)}, NEW)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's graph; its rows are chosen in round 0."""
     return Work(rows_of.with_features(subgraph.graph, plan.params.features))
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.Streams, desk: Desk) -> base.Sent:
     """Choose neighbours in round 0; in every round walk ``local_steps`` noisy gradients from the broadcast model.
 
-    Returns:
-        The last noisy gradient where a round is one step of several clients; else the parameters that the walk led to, times
-        the client's public share of the nodes.
+    Sends the last noisy gradient where a round is one step, else the parameters it led to, weighted by the
+    client's public share of the nodes.
     """
     params, sizes = plan.params, plan.made.sizes
     rows = _rows(plan, work, round_, streams, desk)
@@ -188,19 +181,10 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what the messages hold beyond known rows, along the canary's own gradient.
+    """What the messages hold beyond known rows, along each canary's own gradient, at the batches' rate.
 
-    Who names whom is secret, so every node is taken for a row of its own, which all but the few sources are. Of each row the
-    share is taken off that the rate of the batches says.
-
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: all nodes, with every canary as in version 1.
-        units: int64 [m, 3].
-
-    Returns:
-        float64 [m]; None where the rounds were not kept, nodes are replaced, or nothing is clipped.
+    Who names whom is secret, so every node is taken for a row of its own, which all but the few sources are. None where the
+    rounds were not kept, nodes are replaced, or nothing is clipped.
     """
     params = plan.params
     weights = seen.known_shares(plan, state, units)

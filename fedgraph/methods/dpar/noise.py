@@ -87,7 +87,6 @@ class Sizes:
 
     @property
     def steps(self) -> int:
-        """Gradient steps of the whole run."""
         return self.rounds * self.local_steps
 
 
@@ -109,25 +108,14 @@ class Noise:
 
 
 def source_cap(marked: int, sampled: float, missed: float) -> int:
-    """The smallest M_max that a Binomial(marked, q') exceeds with probability at most ``missed``.
-
-    Args:
-        marked: how many ids may become a source.
-        sampled: q', in (0, 1].
-        missed: probability that is allowed, above 0.
-    """
+    """The smallest M_max that a Binomial(marked, q') exceeds with probability at most ``missed``."""
     from scipy.stats import binom  # its import takes half a second
 
     return marked if sampled >= 1 else min(marked, int(binom.isf(missed, marked, sampled)) + 1)
 
 
 def stage_one(sizes: Sizes, noise: Noise) -> Event:
-    """The choices of every source that holds data, as one event; empty without a private choice.
-
-    Args:
-        sizes: public numbers.
-        noise: the multipliers; ``choice`` is read.
-    """
+    """The choices (and values) of every source that holds data."""
     count = sizes.cap * sizes.top
     parts: tuple[Event, ...] = (ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
     if noise.choice == 0:
@@ -143,16 +131,9 @@ def stage_one_values(sizes: Sizes, noise: Noise) -> Event:
 
 
 def sgd_step(sizes: Sizes, multiplier: float) -> Event:
-    """One gradient step.
-
-    With fixed batches each row is visited once per 1/q steps, so T steps cost T·q visits of sensitivity (2B' − 1)C (2B'C
-    replaced). The event spreads that evenly over all steps (μ² = q·(reach/σ)² each), which is exact over whole epochs and says
-    nothing about one step alone.
-
-    Args:
-        sizes: public numbers.
-        multiplier: noise std / C.
-    """
+    """One step. Fixed batches: each row is visited once per 1/q steps, so T steps cost T·q visits of sensitivity
+    (2B' − 1)C (2B'C replaced); the event spreads that evenly over all steps (μ² = q·(reach/σ)² each), which is
+    exact over whole epochs and says nothing about one step alone."""
     if not sizes.fixed_batches:
         return PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced)
     reach = 2 * sizes.touched - (0 if sizes.replaced else 1)
@@ -169,14 +150,7 @@ def whole(sizes: Sizes, noise: Noise) -> Event:
 
 @lru_cache(maxsize=1024)
 def provable_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
-    """Noise whose composed price is at most ε: ``split`` of the inner budget buys stage 1, stage 2 takes the rest.
-
-    Args:
-        sizes: public numbers.
-        epsilon: ε of everything, after amplification.
-        delta: δ of everything, after amplification.
-        split: in [0, 1); not read where no choice is private.
-    """
+    """Noise whose composed price is at most ε: ``split`` of the inner budget buys stage 1, stage 2 takes the rest."""
     share = split * amplification.inner_epsilon(epsilon, sizes.amplified)
     inner_delta = amplification.inner_delta(delta, sizes.amplified)
 
@@ -200,14 +174,7 @@ def provable_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> 
 
 @lru_cache(maxsize=1024)
 def published_noise(sizes: Sizes, epsilon: float, delta: float, split: float) -> Noise:
-    """Noise by the paper's formulas: ε_pr = split·ε/q', ε_sgd the rest, δ/2 to each stage before sampling.
-
-    Args:
-        sizes: public numbers.
-        epsilon: ε of everything, after amplification.
-        delta: δ of everything, after amplification.
-        split: share that choosing neighbours takes, in [0, 1).
-    """
+    """Noise by the paper's formulas: ε_pr = split·ε/q', ε_sgd the rest, δ/2 to each stage before sampling."""
     inner, half_delta = epsilon / sizes.amplified, delta / 2 / sizes.amplified
     choice, values = 0.0, 0.0
     if sizes.kind == "gm":
@@ -230,16 +197,8 @@ def published_noise(sizes: Sizes, epsilon: float, delta: float, split: float) ->
 def readable_share(sizes: Sizes, candidates: int, budget: Budget) -> tuple[float, str]:
     """The smallest share of the budget at which an entry at the clip stands out; the smallest of ``SHARES`` where none does.
 
-    It stands out where its clip is at least what the largest of the noises on ``candidates`` empty entries is expected to be
-    (Gumbel b·ln n, Gaussian σ·√(2 ln n)). All of it is public, so the rule costs nothing.
-
-    Args:
-        sizes: public numbers.
-        candidates: nodes that a row may name, 2 or more.
-        budget: of everything.
-
-    Returns:
-        (the share, why it was chosen, as a sentence).
+    Stands out: its clip is at least what the largest of the noises on ``candidates`` empty entries is expected to be (Gumbel
+    b·ln n, Gaussian σ·√(2 ln n)). All of it is public, so the rule costs nothing. Returns the share and why.
     """
     among = math.sqrt(2 * math.log(candidates)) if sizes.kind == "gm" else math.log(candidates)
     drowned = math.inf
@@ -255,13 +214,7 @@ def readable_share(sizes: Sizes, candidates: int, budget: Budget) -> tuple[float
 
 
 def published_epsilon(sizes: Sizes, noise: Noise, delta: float) -> float:
-    """q'·(ε_pr + ε_sgd), the paper's formula read backwards from this noise.
-
-    Args:
-        sizes: public numbers.
-        noise: the multipliers.
-        delta: δ of everything, after amplification.
-    """
+    """q'·(ε_pr + ε_sgd), the paper's formula read backwards from this noise."""
     half_delta = delta / 2 / sizes.amplified
     choice = 0.0
     if noise.choice:
@@ -278,7 +231,6 @@ def published_epsilon(sizes: Sizes, noise: Noise, delta: float) -> float:
 
 @lru_cache(maxsize=256)
 def _sgd_multiplier(epsilon: float, rate: float, steps: int, delta: float) -> float:
-    """The published multiplier of gradient steps that cost ε; never below 0.1."""
     low = 0.1
     if published.sgd_epsilon(low, rate, steps, delta) < epsilon:
         return low
@@ -286,11 +238,7 @@ def _sgd_multiplier(epsilon: float, rate: float, steps: int, delta: float) -> fl
 
 
 def _all_vectors(each: float, delta: float, num_vectors: int) -> float:
-    """ε_pr of vectors that cost ``each``: the inverse of ``published.vector_budget`` in ε.
-
-    Raises:
-        PrivacyError: no ε_pr does.
-    """
+    """ε_pr of vectors that cost ``each``: the inverse of ``published.vector_budget`` in ε."""
 
     def gap(epsilon: float) -> float:
         return published.vector_budget(epsilon, delta, num_vectors)[0] - each

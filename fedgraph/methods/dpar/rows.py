@@ -29,17 +29,7 @@ def with_features(graph: Graph, scaling: str) -> Graph:
 
 
 def choose(plan: Plan[Params, Made], graph: Graph, streams: Streams, desk: Desk) -> AggregatedRows:
-    """Sample, choose neighbours through the desk, limit mentions and columns.
-
-    Args:
-        plan: of the run.
-        graph: of the client.
-        streams: of the client in round 0.
-        desk: of the client in this round; it replays where this is not round 0.
-
-    Returns:
-        The rows to train on.
-    """
+    """Sample, choose neighbours through the desk, limit mentions and columns: the rows to train on."""
     params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
     view, present, sources = _view(graph, found, streams.generator("sample"), public)
@@ -59,17 +49,7 @@ def choose(plan: Plan[Params, Made], graph: Graph, streams: Streams, desk: Desk)
 def _view(
     graph: Graph, found: Sizes, secret: np.random.Generator, public: np.random.Generator
 ) -> tuple[Graph, np.ndarray, np.ndarray]:
-    """The graph that both stages see.
-
-    Args:
-        graph: of the client.
-        found: public numbers.
-        secret: draws who takes part.
-        public: draws which ids are marked, where the sample has no fixed size.
-
-    Returns:
-        (view, bool [n]: which of its nodes take part, int64: the nodes marked as sources).
-    """
+    """(view, which of its nodes take part, the nodes marked as sources)."""
     n = graph.num_nodes
     if found.fixed:
         size = sample_size(found.sampled, n)
@@ -96,13 +76,7 @@ def _holds_data(view: Graph, present: np.ndarray, found: Sizes) -> np.ndarray:
 def _choices(
     plan: Plan[Params, Made], view: Graph, sources: np.ndarray, holding: np.ndarray, public: np.random.Generator, desk: Desk
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which neighbours each source names, and with which weights.
-
-    Rows of sources that hold no data pass the desk as zeros: noise only.
-
-    Returns:
-        (indices, weights), [S, K] each; K = 1 for ``features``.
-    """
+    """(indices, weights), [S, K] each. Rows of sources that hold no data pass the desk as zeros: noise only."""
     params = plan.params
     even = np.full((sources.size, params.top), 1.0 / params.top)
     if params.variant == "random":

@@ -84,12 +84,7 @@ class Made:
 
 
 def sizes(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
-    """All public numbers of a run, from public counts alone.
-
-    Raises:
-        ScenarioError: q' is no share, K exceeds the nodes that may be named, or fixed batches do not make whole epochs or would
-            show a secret sample.
-    """
+    """From public counts alone. Raises ``ScenarioError`` where K exceeds the candidates or q' is no share."""
     central = facts.sizes.num_clients == 1
     if params.sampled == "auto":
         sampled = min(1.0, max(0.09, _LEAST_SAMPLE / facts.sizes.num_nodes)) if central else 1.0
@@ -158,20 +153,8 @@ def sample_size(sampled: float, num_nodes: int) -> int:
 
 
 def _require_whole_epochs(steps: int, local: int, groups: int, amplified: bool) -> None:
-    """Refuse fixed groups where their price would not hold.
-
-    They are priced by visits, so epochs must be whole. A group is a rank among the rows that take part, which with secret coins
-    would tell who else was sampled.
-
-    Args:
-        steps: of the whole run.
-        local: of one round.
-        groups: steps of an epoch.
-        amplified: whether a secret sample by coins amplifies the guarantee.
-
-    Raises:
-        ScenarioError: with what is allowed.
-    """
+    """Fixed groups are priced by visits, so epochs must be whole; and a group is a rank among the rows that take part, which
+    with secret coins would tell who else was sampled."""
     if amplified:
         raise ScenarioError(
             "dpar: batches: fixed groups the sampled rows by rank, which a secret sample by coins must not show "
@@ -187,7 +170,6 @@ def _require_whole_epochs(steps: int, local: int, groups: int, amplified: bool) 
 def _remarks(
     params: Params, sources: int, marked: int, most: int | str, nodes: int, central: bool, sampled: float
 ) -> list[str]:
-    """Sentences of the report on what the settings lead to."""
     found = []
     if sources < params.num_sources:
         found.append(
@@ -221,17 +203,7 @@ def weakness(found: Sizes, multiplier: float) -> list[str]:
 
 
 def neighbour_releases(params: Params, sizes: Sizes, found: noise_of.Noise, private: bool) -> tuple[PlannedRelease, ...]:
-    """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights.
-
-    Args:
-        params: settings.
-        sizes: public numbers.
-        found: the multipliers.
-        private: whether noise is added.
-
-    Returns:
-        One or two releases; none where the choice of neighbours is public.
-    """
+    """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
     if params.variant in noise_of.FREE:
         return ()
     if params.variant == "none":
@@ -258,11 +230,7 @@ def neighbour_releases(params: Params, sizes: Sizes, found: noise_of.Noise, priv
 def planned_training(
     params: Params, facts: PublicFacts, sizes: Sizes, found: noise_of.Noise, private: bool
 ) -> tuple[PlannedRelease, int]:
-    """The planned gradient steps; noise is shared only where each step is summed.
-
-    Returns:
-        (the release, clients that must finish).
-    """
+    """(the planned gradient steps, clients that must finish). Noise is shared only where each step is summed."""
     rounds = range(sizes.rounds)
     if not private:
         event: Event = Repeated(Unprotected("gradients without noise"), sizes.local_steps)

@@ -94,13 +94,11 @@ def num_sent(plan: Planned) -> int:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """The first parameters; they are also the average so far."""
     vector = plan.made.layout.start(rng)
     return base.State({"parameters": vector}, Memory(0 * vector, vector))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's rows and labels."""
     return Work(plan.made.rows(subgraph.graph), torch.tensor(subgraph.graph.labels, device=device()))
 
 
@@ -131,11 +129,8 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """float [n, c] class probabilities.
-
-    On a public test graph they spread over its edges and among nodes with like features. Where the test nodes are private, each
-    row is answered from itself alone.
-    """
+    """[n, c] class probabilities. On a public graph they spread over its edges and among nodes with like features; where the
+    test nodes are private, each row is answered from itself alone."""
     params, basis = plan.params, plan.made.basis
     scores = logits(plan.made.layout, state.memory.average, plan.made.rows(graph))
     if plan.made.pairs is not None:
@@ -159,7 +154,6 @@ def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random
 
 
 def _total_mu(budget: base.Budget) -> float:
-    """μ of the whole budget, under the reading that calibrates; ∞ without noise."""
     if budget.calibrated_by == "published" and budget.private:
         return gaussian.moments_mu(budget.epsilon, budget.delta)
     return 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) if budget.private else math.inf

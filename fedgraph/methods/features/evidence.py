@@ -73,11 +73,9 @@ class GradientSums:
         return self.plan.made.pairs is None
 
     def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """float64 [p], the noisy sum as it was sent."""
         return np.asarray(sent["gradient"], dtype=np.float64) if "gradient" in sent else None
 
     def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first weights, and the way from public directions back to words."""
         basis, (inputs, outputs) = self.plan.made.basis, self.plan.made.layout.shapes[0]
         back = np.eye(self.plan.facts.sizes.num_features) if basis is None else np.asarray(basis, dtype=np.float64).T
         return gradient[: inputs * outputs].reshape(inputs, outputs).T, back

@@ -117,13 +117,7 @@ class Memory:
 
 
 def update_signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
-    """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice.
-
-    Args:
-        facts: public facts.
-        mu: μ of the whole budget; ∞ without noise.
-        relation: the neighbouring relation.
-    """
+    """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
     _, min_clients = gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.cohort
     return (
@@ -134,14 +128,7 @@ def update_signal(facts: PublicFacts, mu: float, relation: Relation) -> float:
 
 
 def learner(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
-    """Layout, public views, curvature, clip, steps and learning rate.
-
-    Args:
-        params: settings; what is ``auto`` follows ``strength``.
-        facts: public facts.
-        strength: s, from ``update_signal``.
-        private: whether noise is added.
-    """
+    """Layout, public views (``basis`` of words, ``pairs``), curvature, clip, steps and learning rate; None where not used."""
     public = facts.public.graph if params.projection != "none" else None
     logistic = params.model == "logistic"
     basis, pairs = _views(params, public, facts.num_train, strength, private, params.curvature and logistic)
@@ -178,16 +165,7 @@ def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothi
 def _views(
     params: Params, public: Graph | None, nodes: int, strength: float, private: bool, newton: bool
 ) -> tuple[np.ndarray | None, Pairs | None]:
-    """(basis, pairs), None where they are not used. Without noise and without pairs ``auto`` projects on nothing.
-
-    Args:
-        params: settings.
-        public: the public graph, or None.
-        nodes: how many train.
-        strength: s.
-        private: whether noise is added.
-        newton: whether steps are preconditioned by curvature.
-    """
+    """(basis, pairs). Without noise and without pairs ``auto`` projects on nothing."""
     if public is None:
         return None, None
     rarity = params.rarity if params.rarity != "auto" else 0.75 if counts_words(public) else 0.0

@@ -70,12 +70,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One perturbed minimiser per client that has labelled nodes.
-
-    Raises:
-        ScenarioError: features or labels are not public, or inference wants a public graph that is not there.
-        DataError: no node has a label.
-    """
+    """One perturbed minimiser per client that has labelled nodes."""
     if facts.public.attributes is None:
         raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
     own_edges = params.inference == "own-edges" or (params.inference == "auto" and facts.public.graph is None)
@@ -120,7 +115,6 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's walk; labels are those that are public."""
     labels = plan.made.attributes.labels[subgraph.nodes]
     own = subgraph.graph.adjacency
     nodes = subgraph.nodes
@@ -155,9 +149,8 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """float64 [m]: with which pairs the noise, taken back out of Θ, looks like noise.
-
-    At the minimiser ∇F = 0, so the noise is a function of Θ and of the rows Z:
+    """float64 [m]: with which pairs (of global ids) the noise, taken back out of Θ, looks like noise. graph: all that is known,
+    without the pairs. At the minimiser ∇F = 0, so the noise is a function of Θ and of the rows Z:
 
         B(Z) = −n₁ Λ (Θ − Θ₀) − Zᵀ ℓ′(ZΘ; Y),        density of a column of B ∝ e^{−β‖b‖}.
 
@@ -166,14 +159,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
     that large means there: the log-likelihood ratio for one canary alone, but for the determinant of the change of variables
     (ε_Λ, which is the smaller part) and the output noise (10⁻³ of ε).
 
-    Args:
-        plan: of the run.
-        state: after its round.
-        graph: all that is known, without the pairs.
-        pairs: int64 [m, 2], global ids.
-
-    Returns:
-        A score for each pair; None where only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
+    None where only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
     """
     alone = plan.facts.sizes.num_clients == 1
     if (
@@ -204,16 +190,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 def _scores(
     plan: Planned, rows: np.ndarray, known: Graph, theta: np.ndarray, mechanism: ObjectivePerturbation, pairs: np.ndarray
 ) -> np.ndarray:
-    """Scores of one client's pairs; labels of training nodes are public.
-
-    Args:
-        plan: of the run.
-        rows: float64 [n_i, h], X of the client's nodes.
-        known: its graph without the pairs.
-        theta: [s·h, c], its minimiser as released.
-        mechanism: that perturbed it.
-        pairs: int64 [m, 2], own row numbers.
-    """
+    """One client's pairs (own row numbers). known: its graph without them; labels of training nodes are public."""
     labelled = np.flatnonzero(known.labels >= 0)
     problem = mechanism.problem
     assert isinstance(problem, LinearObjective)

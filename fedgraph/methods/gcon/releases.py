@@ -97,16 +97,7 @@ _LEAST_REGULARISER = 0.02  # of "auto"
 def perturbed_minimiser(
     params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
 ) -> PlannedRelease:
-    """The client's perturbed minimiser, with Λ, β and the output noise for its labels.
-
-    Args:
-        params: settings.
-        facts: public facts.
-        budget: of this release.
-        client: its number.
-        labels: int64 [n₁], of its labelled nodes.
-        weight: its share of all labelled nodes, which multiplies what it sends.
-    """
+    """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
     c, s = facts.sizes.num_classes, len(params.steps)
     d = s * {"classes": c, "hidden": params.hidden, "none": facts.sizes.num_features}[params.encoder]
     noise = Noise(_regulariser(params, 0.0))
@@ -201,17 +192,10 @@ def _encoder(params: Params) -> public.Encoder:
 
 
 def rows_of_public_nodes(attributes: Graph, params: Params) -> tuple[np.ndarray, Encoded]:
-    """X of every public node, and the encoder.
+    """(X of every public node, float64 [n, h]; what ``rows_of_new_nodes`` needs).
 
     Hidden units are positive, so unit rows of them are much alike: ``centred`` subtracts their mean over these nodes, whose
     features are public, and scales again.
-
-    Args:
-        attributes: every node's public features and labels.
-        params: settings.
-
-    Returns:
-        (float64 [n, h], what ``rows_of_new_nodes`` needs).
     """
     encoded = public.encode_nodes(attributes, _encoder(params))
     mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None

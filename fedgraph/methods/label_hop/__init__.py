@@ -91,11 +91,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone.
-
-    Raises:
-        ScenarioError: the settings leave nothing to release or no budget for the gradients.
-    """
+    """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone."""
     parts = split(params, facts, budget)
     made = Made(
         Layout((facts.sizes.num_features, facts.sizes.num_classes), bias_scale=0.1), parts, int(parts.choice is not None)
@@ -114,7 +110,6 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """The first parameters; labels are answered unless the test says otherwise."""
     descent = _descent(plan, plan.made.training(True)[2]).start(plan.made.layout.start(rng))
     return _state(Memory(descent))
 
@@ -124,7 +119,6 @@ def _state(memory: Memory) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's rows and labels, what its nodes will answer, and its edges."""
     graph, nodes = subgraph.graph, subgraph.nodes
     said = np.where(np.isin(nodes, plan.facts.public.asking), ABSENT, graph.labels)
     x = FeatureMatrix(unit_rows(graph.features))
@@ -180,11 +174,7 @@ def _answers(plan: Planned, inbox: base.Inbox) -> np.ndarray:
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """float [n, c] class probabilities.
-
-    Nodes that ask: from their own row and the answers of their own neighbours. A public graph: they spread over it. Else each
-    row by itself.
-    """
+    """[n, c] class probabilities. Nodes that ask: own row and the answers of own neighbours. A public graph: spread over it."""
     memory, facts = state.memory, plan.facts
     if not plan.params.rows and memory.answers is not None:
         return np.asarray(softmax(graph.adjacency @ _of_all(memory.answers, graph), axis=1))
@@ -225,12 +215,7 @@ def _answering(plan: Planned) -> Answering:
 
 
 def how_classes_meet(plan: Planned, memory: Memory) -> Reading:
-    """How classes meet, as was measured; all of it is post-processing.
-
-    Args:
-        plan: of the run, in which meetings are released.
-        memory: of the server; without meetings, zeros are read in their place.
-    """
+    """How classes meet, as was measured; all of it post-processing."""
     facts = plan.facts
     noise = next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
     std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
@@ -243,17 +228,7 @@ def _descent(plan: Planned, training: Training) -> Descent:
 
 
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """Per unit what its node's answer says: 1 or −1 where it names one of the two labels.
-
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: not read.
-        units: int64 [m, ≥ 3]: node, label in version 0, label in version 1.
-
-    Returns:
-        float64 [m]; None where no label was answered.
-    """
+    """Per unit (node, label in version 0, label in version 1): what its answer says, 1 or −1 where it is one of them."""
     if state.memory.answers is None:
         return None
     named, (node, before, after) = state.memory.answers, units[:, :3].T

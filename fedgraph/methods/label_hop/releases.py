@@ -59,7 +59,6 @@ class Params(Settings):
 
     @property
     def protects(self) -> Relation:
-        """The neighbouring relation."""
         return Relation(self.relation)
 
 
@@ -91,7 +90,6 @@ class Training:
 
     @property
     def event(self) -> Event:
-        """What all its gradients cost."""
         return Repeated(Gaussian(self.noise), self.steps)
 
 
@@ -117,18 +115,13 @@ class Split:
 
     @property
     def choice(self) -> OneOf | None:
-        """The choice between both alternatives, as one event; None where there is none."""
         if self.alone is None:
             return None
         return OneOf((Composed((PureDP(self.labels), self.beside.event)), self.alone.event))
 
 
 def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
-    """Noise for every release, so that all of them together cost at most the budget (searched on the price itself).
-
-    Raises:
-        ScenarioError: ``rows: false`` where nobody asks, or labels take the whole ε.
-    """
+    """Noise for every release, so that all of them together cost at most the budget (searched on the price itself)."""
     asked = facts.public.asking.size > 0 and facts.sizes.num_classes > 1
     if not params.rows:
         if not asked:
@@ -172,28 +165,14 @@ def split(params: Params, facts: PublicFacts, budget: Budget) -> Split:
 
 
 def answers_worth_it(parts: Split, facts: PublicFacts, reading: Reading, by: Answering, correlation: float) -> bool:
-    """Whether answers are worth their ε: neighbours tell much, or rows gain little from more and dense neighbours tell some.
-
-    Args:
-        parts: how the budget is divided.
-        facts: public facts.
-        reading: how classes meet, as measured.
-        by: how answers come about.
-        correlation: ρ of two neighbours' labels given one's own, in [0, 1).
-    """
+    """Whether answers are worth their ε: neighbours tell much, or rows gain little from more and dense neighbours tell some."""
     told = information(reading, by, correlation)
     rows_lose_little = parts.strength / facts.sizes.num_features >= _SATURATED
     return told >= ENOUGH or (rows_lose_little and reading.degree >= _DENSE and told >= SOME)
 
 
 def answering(labels: float, classes: int, replaces: bool) -> Answering:
-    """How answers come about.
-
-    Args:
-        labels: pure ε of an answer, above 0; ∞: in clear.
-        classes: c.
-        replaces: whether the relation replaces a node's data.
-    """
+    """How answers come about at pure ε ``labels``; ∞: in clear."""
     if math.isinf(labels):
         return Answering.in_clear(classes)
     response = MaskedResponse(labels, classes, replaces)
@@ -225,13 +204,7 @@ def _share(params: Params, facts: PublicFacts, total: float, by_class: bool) -> 
 
 
 def _training(params: Params, noise: float, strength: float) -> Training:
-    """A descent for this strength.
-
-    Args:
-        params: settings; what is ``auto`` follows ``strength``.
-        noise: multiplier of the whole descent; that of a step is √steps times as large.
-        strength: s.
-    """
+    """noise: multiplier of the whole descent."""
     steps, rate, clip = full_width(strength)
     steps = steps if params.steps == "auto" else params.steps
     rate = rate if params.learning_rate == "auto" else params.learning_rate
@@ -254,7 +227,6 @@ class Made:
 
     @property
     def measures(self) -> bool:
-        """Whether meetings are released."""
         return self.parts.meetings < math.inf
 
     def training(self, hop: bool) -> tuple[str, int, Training]:
@@ -265,10 +237,7 @@ class Made:
 
 
 def planned(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRelease, ...]:
-    """Every release: gradients with the hop, those without where that is to be chosen, labels, and meetings.
-
-    What is not released with these settings is left out.
-    """
+    """Gradients with the hop first, then those without where that is to be chosen, labels, and meetings."""
     ways = (True, False) if made.parts.choice else (True,) if params.rows else ()
     releases = [_gradient(params, facts, made, hop) for hop in ways]
     releases += [_labels(params, facts, made)] if made.parts.labels else []

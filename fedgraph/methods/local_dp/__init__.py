@@ -76,13 +76,7 @@ class Memory:
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """What the updates release, and per client an encoded embedding in each of its retrieval rounds.
-
-    Raises:
-        ScenarioError: public nodes are asked for that are not there, one vector per graph is asked for where clients hold
-            several graphs, or a client's own ε is above the row's.
-        PrivacyError: sums of updates would hide nobody.
-    """
+    """What the updates release, and per client an encoded embedding in each of its retrieval rounds."""
     table = _attendance(params, facts)
     net, projection = _network(params, facts)
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
@@ -139,13 +133,7 @@ def _sent(
     pooled: Pooled | None,
     table: updates.Attendance,
 ) -> tuple[list[PlannedRelease], list[list[float]]]:
-    """What each client hands in.
-
-    A client's own ε scales its encoding's.
-
-    Returns:
-        (per client, the planned release of its embedding; per client and graph, its pure ε).
-    """
+    """Per client, the planned release of its embedding, and its graphs' pure ε. A client's own ε scales its encoding's."""
     sent, graph_epsilons = [], []
     share = encoding.epsilon / budget.epsilon if budget.private else 1.0
     for client, graphs in enumerate(sizes):
@@ -158,7 +146,6 @@ def _sent(
 
 
 def _attendance(params: Params, facts: base.PublicFacts) -> updates.Attendance:
-    """Who takes part in which round; nobody trains where no update leaves a client."""
     if params.training in ("public", "none"):
         return updates.untrained(facts.sizes.num_clients, params.dropout, params.attendance_seed)
     return updates.draw(
@@ -172,14 +159,7 @@ def _attendance(params: Params, facts: base.PublicFacts) -> updates.Attendance:
 
 
 def _network(params: Params, facts: base.PublicFacts) -> tuple[small_graphs.Network, np.ndarray | None]:
-    """The shared model, and the projection before it.
-
-    Returns:
-        (network, public projection [d, k] of the features; None: they are read as they are).
-
-    Raises:
-        ScenarioError: as ``plan``.
-    """
+    """The shared model, and the public projection [d, k] of the features before it (None: as they are)."""
     if params.training == "public" and facts.public.graph is None:
         raise ScenarioError("training: public needs labelled public nodes: write public_share in the task")
     if facts.sizes.graphs and params.release != "rows":
@@ -305,17 +285,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.Inbox) -> base.
 
 
 def answers(plan: Planned, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
-    """The scores that a shared model gives several graphs in clear.
-
-    Args:
-        plan: of the run.
-        parameters: float32 [num_parameters], of the shared model.
-        graph: the graphs, whose nodes follow one another.
-        sizes: nodes of each of them.
-
-    Returns:
-        float [graphs, c].
-    """
+    """[graphs, c] scores that a shared model gives several graphs in clear, whose nodes follow one another in ``graph``."""
     return small_graphs.graph_scores(plan.made.network, parameters, graph, sizes)
 
 

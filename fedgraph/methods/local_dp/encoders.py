@@ -78,24 +78,13 @@ class Pooled:
         return simplex, MultiBitEncoder(self.epsilon / m, m), MultiBit(self.epsilon / m, m)
 
     def value(self, vector: np.ndarray) -> np.ndarray:
-        """What is handed to the desk.
-
-        Args:
-            vector: float64 [c].
-
-        Returns:
-            The vector as one row, or its largest class where a response is sent.
-        """
+        """What is handed to the desk, of a vector float64 [c]: itself as one row, or its largest class."""
         if self.by == "response" and math.isfinite(self.epsilon):
             return np.array([int(vector.argmax())], dtype=np.int64)
         return np.asarray(vector, dtype=np.float64)[None, :]
 
     def read(self, received: np.ndarray) -> np.ndarray:
-        """The server's estimate: bits made unbiased, a response as one 1. Post-processing.
-
-        Returns:
-            float64 [1, c].
-        """
+        """The server's estimate, float64 [1, c]: bits made unbiased, a response as one 1. Post-processing."""
         mechanism = self.of_client()[1]
         if isinstance(mechanism, MultiBitEncoder):
             return np.asarray(mechanism.rectify(received))
@@ -105,15 +94,7 @@ class Pooled:
 
 
 def histogram(labels: np.ndarray, width: int) -> np.ndarray:
-    """Shares of the classes; uniform where no label is known.
-
-    Args:
-        labels: int64 [n], −1 where unknown.
-        width: c.
-
-    Returns:
-        float64 [c].
-    """
+    """float64 [c]: shares of the classes among labels int64 [n], −1 where unknown; uniform where none is known."""
     counts = np.bincount(labels[labels >= 0], minlength=width).astype(np.float64)
     return counts / counts.sum() if counts.sum() else np.full(width, 1.0 / width)
 
@@ -178,17 +159,8 @@ class Encoding:
         return bound, PerBlock(tuple(made[n][0] for n in sizes), tuple(sizes)), _worst([event for _, event in made.values()])
 
     def pure_losses(self, sizes: Sequence[Sequence[int]], retrievals: Sequence[int]) -> list[list[float]]:
-        """The pure ε of all retrievals of each graph together.
-
-        It is that of the whole graph whatever the unit of the price (a promised degree prices a node; all bits of a graph say
-        more about the graph); ∞ where there is none.
-
-        Args:
-            sizes: per client, the nodes of each of its graphs.
-            retrievals: per client, how often it sends.
-
-        Returns:
-            Per client and graph.
+        """Per client and graph, the pure ε of all its retrievals together, of the whole graph whatever the unit of the price
+        (a promised degree prices a node; all bits of a graph say more about the graph); ∞ where there is none.
         """
         once = {n: _of_all_bits(self.of_graph(n)[0], n) for n in {n for own in sizes for n in own}}
         return [[times * once[n] if times else 0.0 for n in own] for own, times in zip(sizes, retrievals, strict=True)]
@@ -202,15 +174,7 @@ def _of_all_bits(mechanism: Mechanism, num_nodes: int) -> float:
 
 
 def promised_rows(degree: int, hops: int) -> int:
-    """R: rows that one replaced node can change, in both graphs together.
-
-    Args:
-        degree: D, the most neighbours of a node; at least 1.
-        hops: rounds of messages; at least 0.
-
-    Raises:
-        PrivacyError: one of them is too small.
-    """
+    """R: rows that one replaced node can change where no node has more than ``degree`` neighbours, in both graphs together."""
     if degree < 1 or hops < 0:
         raise PrivacyError(f"a promised degree must be at least 1 and hops at least 0, found {degree} and {hops}")
     return 2 * (1 + degree * sum((degree - 1) ** i for i in range(hops))) - 1

@@ -33,14 +33,10 @@ CLEAR = 1e-3  # share of the clip that stands for the noise of updates that were
 
 @dataclass(frozen=True, eq=False)
 class _Both:
-    """A client's work in both versions.
+    """A client's work in version 0 and in version 1, and which canary decides each of its graphs: int64 [graphs], −1: none.
 
-    Attributes:
-        zero: in version 0.
-        one: in version 1.
-        units: int64 [graphs], which canary decides each of its graphs; −1: none.
-        settings: where several graphs are clipped as one, (bool [graphs]: versions of all graphs; the work; per graph the work
-            with that one in its other version).
+    settings: where several graphs are clipped as one, (versions of all graphs, bool [graphs]; the work; per graph the work with
+    that one in its other version).
     """
 
     zero: Work
@@ -55,18 +51,10 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def of_graphs(plan: Planned, state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]) -> np.ndarray | None:
-    """The log-likelihood ratio of each canary.
+    """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept.
 
-    Args:
-        plan: of the run.
-        state: after its last round.
-        zero: all clients with every canary in version 0.
-        one: all clients with every canary in version 1.
-        units: per client int64 [graphs], the number of the canary that decides that graph; −1: none. A canary may decide graphs
-            of several clients.
-
-    Returns:
-        float64 [canaries]; None where the rounds were not kept.
+    zero, one: all clients with every canary in version 0, and in version 1. units: per client int64 [graphs], the number of
+    the canary that decides that graph, −1: none. A canary may decide graphs of several clients.
     """
     if not state.seen:
         return None
@@ -106,11 +94,7 @@ def _settings(
 def _of_updates(
     plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: Inbox, count: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """What the updates of one round say, once for each message that the server sees.
-
-    Yields:
-        (HᵀH/s² [canaries, canaries], Hᵀr/s² [canaries]).
-    """
+    """(HᵀH/s² [canaries, canaries], Hᵀr/s²) of one round: once for each message that the server sees."""
     each, total = inbox.each.get("model"), inbox.sums.get("model")
     if each is None and total is None:
         return
@@ -141,11 +125,7 @@ def _of_updates(
 
 
 def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    """Both versions of what a client hands in.
-
-    Returns:
-        (float64 [p], the middle over the versions of its canaries; per canary half of what it moves, [p]).
-    """
+    """(the middle of what a client hands in over the versions of its canaries [p], per canary half of what it moves [p])."""
     params = plan.params
     if both.settings:
         return _clipped_as_one(plan, both, parameters)

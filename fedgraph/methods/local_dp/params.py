@@ -160,17 +160,8 @@ class Params(EmbedderSettings):
 
 
 def own_epsilon(params: Params, client: int, num_clients: int, budget: float) -> float:
-    """ε of one client's releases: its own where it states one, else the row's.
-
-    Args:
-        params: settings.
-        client: its number.
-        num_clients: how many there are.
-        budget: the row's ε.
-
-    Raises:
-        ScenarioError: its own ε is above the row's, which would break the row's promise, or a client is named that is not
-            there.
+    """ε of one client's releases: its own where it states one, else the row's. ``ScenarioError`` for one above the row's, which
+    would break the row's promise, and for clients that are not there.
     """
     own = params.client_epsilons or {}
     if not set(own) <= set(range(num_clients)):
@@ -184,14 +175,6 @@ def own_epsilon(params: Params, client: int, num_clients: int, budget: float) ->
 
 
 def protection(params: Params, facts: PublicFacts, promised_degree: int | None, whole: bool) -> Protection:
-    """What is promised: the unit, who must not learn it, and on which assumptions.
-
-    Args:
-        params: settings.
-        facts: public facts.
-        promised_degree: D, or None.
-        whole: the unit is a whole graph (``graph-replace``); else a node (``node-replace``).
-    """
     relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
     assumed = [Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
     assumed += [Assumption.UNTUNED, *setting_assumptions(facts, relation)]
@@ -209,13 +192,7 @@ def protection(params: Params, facts: PublicFacts, promised_degree: int | None, 
 
 
 def notes(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...]:
-    """Sentences for the report.
-
-    Args:
-        params: settings.
-        facts: public facts.
-        whole: the unit is a whole graph.
-    """
+    """Sentences for the report."""
     found = []
     if whole and facts.membership.holdings is not None:
         most = int(np.asarray(facts.membership.holdings.sum(axis=0)).max(initial=0))

@@ -90,11 +90,7 @@ class Work(Part):
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's work.
-
-    Raises:
-        PrivacyError: a graph breaks the promised degree: the price would not be true.
-    """
+    """Raises ``PrivacyError`` where a graph breaks the promised degree: the price would not be true."""
     promised, found = plan.guarantee.protection.promised_degree, int(subgraph.graph.degrees.max())
     if promised is not None and found > promised:
         raise PrivacyError(
@@ -130,16 +126,7 @@ def _viewed(plan: Planned, graph: Graph) -> Graph:
 
 
 def trained(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
-    """``local_epochs`` steps (or passes, with ``batch_size``) from ``before``, with FedProx's pull towards it.
-
-    Args:
-        params: settings.
-        work: of the client.
-        before: float32, parameters of the client's network.
-
-    Returns:
-        The parameters after them, in a new tensor.
-    """
+    """``local_epochs`` steps (or passes, with ``batch_size``) from ``before``, with FedProx's pull towards it."""
     if isinstance(work.inputs, gin.GraphInputs) and (work.network.norm == "batch" or work.batches is not None):
         return _trained_in_batches(params, work, work.inputs, before)
     if params.optimiser == "adam":
@@ -150,17 +137,7 @@ def trained(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
 def with_momentum(
     params: Params, work: Work, before: torch.Tensor, velocity: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """``local_epochs`` steps of plain descent, whose velocity is the server's at first (MFL).
-
-    Args:
-        params: settings.
-        work: of the client.
-        before: float32, parameters of the client's network.
-        velocity: float32, of the same length.
-
-    Returns:
-        (parameters, velocity) after them.
-    """
+    """(parameters, velocity) after ``local_epochs`` steps of plain descent, whose velocity is the server's at first (MFL)."""
     how = (params.local_epochs, params.learning_rate, params.client_momentum)
     return momentum_descent(before, velocity, _gradient(params, work, before), *how)
 
@@ -197,16 +174,7 @@ def _trained_in_batches(params: Params, work: Work, whole: gin.GraphInputs, befo
 
 
 def whole_update(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
-    """How local training changes the model; not yet clipped.
-
-    Args:
-        params: settings.
-        work: of the client.
-        parameters: float32 [num_parameters], of the broadcast model.
-
-    Returns:
-        float32 [num_parameters], zero where the client has nothing.
-    """
+    """float32 [parameters]: how local training changes the model, zero where the client has nothing; not yet clipped."""
     before = on_device(parameters[work.where])
     update = np.zeros_like(parameters)
     update[work.where] = (trained(params, work, before) - before).cpu().numpy()
@@ -214,16 +182,7 @@ def whole_update(params: Params, work: Work, parameters: np.ndarray) -> np.ndarr
 
 
 def clipped_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
-    """The sum over the client's graphs of their gradients, each scaled down to norm ``clip``.
-
-    Args:
-        params: settings.
-        work: of the client.
-        parameters: float32 [num_parameters], of the broadcast model.
-
-    Returns:
-        float32 [num_parameters].
-    """
+    """float32 [parameters]: the sum over the client's graphs of their gradients, each scaled down to norm ``clip``."""
     total = np.zeros_like(parameters)
     for graph in work.graphs:
         total[graph.where] += clipped_gradient(params, graph, parameters)
@@ -231,31 +190,13 @@ def clipped_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.
 
 
 def clipped_gradient(params: Params, graph: Part, parameters: np.ndarray) -> np.ndarray:
-    """The gradient of one graph, scaled down to norm ``clip``.
-
-    Args:
-        params: settings.
-        graph: of the client.
-        parameters: float32 [num_parameters], of the shared model.
-
-    Returns:
-        float32, over the parameters in ``graph.where``.
-    """
+    """float32: of one graph, scaled down to norm ``clip``, over the parameters in ``graph.where``."""
     found = small_graphs.gradient(graph.network, on_device(parameters[graph.where]), graph.inputs).cpu().numpy()
     return L2Ball(params.clip).enforce(found)
 
 
 def handed_in(plan: Planned, work: Work, parameters: np.ndarray) -> np.ndarray:
-    """What is handed to the desk in a retrieval round.
-
-    Args:
-        plan: of the run.
-        work: of the client.
-        parameters: float32 [num_parameters], of the broadcast model.
-
-    Returns:
-        Rows [n, h], or one vector of the graph (``Pooled.value``).
-    """
+    """What is handed to the desk in a retrieval round: rows, or one vector of the graph. parameters: the broadcast model's."""
     pooled, params = plan.made.pooled, plan.params
     if pooled is not None and params.release == "labels":
         return pooled.value(histogram(work.inputs.labels.cpu().numpy(), pooled.width))
@@ -266,13 +207,7 @@ def handed_in(plan: Planned, work: Work, parameters: np.ndarray) -> np.ndarray:
 
 
 def on_public(plan: Planned, parameters: np.ndarray, public: Graph) -> np.ndarray:
-    """The parameters after full-batch training on the public labelled nodes, which no client holds.
-
-    Args:
-        plan: of the run.
-        parameters: float32 [num_parameters], the first ones.
-        public: the graph of the public nodes.
-    """
+    """The parameters after full-batch training on the public labelled nodes, which no client holds."""
     part = _part(plan, _viewed(plan, public), None)
     start, how = on_device(parameters[part.where]), plan.params
     found = adam(start, lambda v: small_graphs.gradient(part.network, v, part.inputs), how.public_steps, how.public_rate, 0.0)
@@ -282,15 +217,7 @@ def on_public(plan: Planned, parameters: np.ndarray, public: Graph) -> np.ndarra
 
 
 def server_step(plan: Planned, velocity: np.ndarray, inbox: Inbox) -> np.ndarray:
-    """The change of the parameters in a protected round.
-
-    It is the mean noisy update (or minus the mean noisy gradient, over graphs), with momentum.
-
-    Args:
-        plan: of the run.
-        velocity: float32 [num_parameters], the change of the round before.
-        inbox: of the round.
-    """
+    """The change of the parameters: the mean noisy update (or minus the mean noisy gradient, over graphs), with momentum."""
     params = plan.params
     training = plan.made.attendance.training[inbox.round]
     if params.training == "dp_sgd":
@@ -307,15 +234,7 @@ def next_model(
     changes: list[np.ndarray],
     where: Mapping[int, np.ndarray],
 ) -> dict[str, np.ndarray]:
-    """What is broadcast after a round in clear; with momentum at clients (MFL) also their velocity, averaged alike.
-
-    Args:
-        plan: of the run.
-        model: what was broadcast in the round.
-        training: who trained.
-        changes: of each of them, float32, weighted by its share of all clients.
-        where: per client, which parameters it changes.
-    """
+    """What is broadcast after a round in clear; with momentum at clients (MFL) also their velocity, averaged alike."""
     size = model["parameters"].size
     if not plan.params.client_momentum:
         return {"parameters": _merged_parameters(plan, model["parameters"], training, changes, where)}
@@ -380,7 +299,6 @@ def robust_mean(
 
 
 def read(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
-    """What the server reads in the embedding of ``client``: as it came, or made unbiased."""
     pooled = plan.made.pooled
     if pooled is not None:
         return pooled.read(received)

@@ -67,16 +67,7 @@ class Attendance:
 
 
 def draw(num_clients: int, rounds: int, period: int | None, fraction: float, dropout: float, seed: int) -> Attendance:
-    """R = ``rounds`` updates, then a last retrieval (round R).
-
-    Args:
-        num_clients: how many there are.
-        rounds: R.
-        period: rounds between the retrievals before the last one; None: there are none.
-        fraction: share of the clients still there that trains in a round, in (0, 1].
-        dropout: probability that a client leaves for good before a round, in [0, 1).
-        seed: root of the public coins.
-    """
+    """R = ``rounds`` updates, then a last retrieval (round R); one every ``period`` rounds before that, too."""
     retrievals = (*(r for r in range(rounds) if period and (r + 1) % period == 0), rounds)
     if fraction == 1.0 and dropout == 0.0:
         every, updates = tuple(range(num_clients)), tuple(range(rounds))
@@ -154,14 +145,7 @@ class Shares:
 
 
 def budget_shares(training: Training, share: float, budget: Budget, gaussian_embedding: bool) -> Shares:
-    """The model's part and the rest; all of it for the embedding where no update leaves a client, or all go in clear.
-
-    Args:
-        training: what updates are.
-        share: of the budget for protected updates, in (0, 1).
-        budget: of the unit.
-        gaussian_embedding: the embedding's release is Gaussian.
-    """
+    """The model's part and the rest; all of it for the embedding where no update leaves a client, or all go in clear."""
     part = share if training in ("dp_fedavg", "dp_sgd") else 0.0
     if not budget.private:
         return Shares(math.inf, math.inf, math.inf, math.inf)
@@ -171,13 +155,7 @@ def budget_shares(training: Training, share: float, budget: Budget, gaussian_emb
 
 
 def most_entered(counts: np.ndarray, facts: PublicFacts, unit: Unit) -> int:
-    """M: the largest number of releases that one unit enters.
-
-    Args:
-        counts: int64 [clients], releases of each client.
-        facts: say who holds which node.
-        unit: ``graph``: all of them are one client's; ``node``: those of all its holders count.
-    """
+    """M: the largest number of releases that one unit enters, ``counts`` int64 [clients] being each client's."""
     if unit == "graph" or facts.membership.holdings is None:
         return int(counts.max(initial=0))
     return int(np.asarray(facts.membership.holdings.T @ counts).max(initial=0))
@@ -186,24 +164,7 @@ def most_entered(counts: np.ndarray, facts: PublicFacts, unit: Unit) -> int:
 def protected(
     training: Training, clip: float, seen: Seen, unit: Unit, facts: PublicFacts, table: Attendance, given: Shares, delta: float
 ) -> tuple[list[PlannedRelease], int]:
-    """What the model path of ``dp_fedavg`` or ``dp_sgd`` releases.
-
-    Args:
-        training: one of the two.
-        clip: C, norm of an update or of a graph's gradient.
-        seen: what the server sees of updates.
-        unit: that is protected.
-        facts: public facts.
-        table: who takes part in which round.
-        given: how the budget is divided.
-        delta: δ.
-
-    Returns:
-        (the releases of each client, how many clients every sum must hold; 0: there is no sum).
-
-    Raises:
-        PrivacyError: sums are asked for, and in some round there are fewer than two clients.
-    """
+    """(what the model path of ``dp_fedavg`` or ``dp_sgd`` releases, how many clients every sum must hold; 0: no sum)."""
     counts = np.array([len(own) for own in table.trains], dtype=np.int64)
     entered = most_entered(counts, facts, unit)
     if not entered:

@@ -51,12 +51,7 @@ IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞.
-
-    Raises:
-        ScenarioError: validation where clients answer when they are done.
-        PrivacyError: ``model: ceiling`` chooses its features, and was given no count of private rows.
-    """
+    """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
     if facts.attendance.asynchronous and params.validation:
         raise ScenarioError("nonprivate in mode: asynchronous trains one model without early stopping; write validation: 0")
     assumed = (Assumption.COUNTS_PUBLIC, *base.public_assumptions(facts))
@@ -78,7 +73,6 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _asked(params: Params, facts: base.PublicFacts) -> Asked:
-    """The candidates, the folds, and how large the graph is that will be asked."""
     attributes = facts.public.attributes
     candidates = params.candidates(facts.public.asking.size > 0)
     labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
@@ -94,12 +88,10 @@ def num_sent(plan: Planned) -> int:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[phases.Training]:
-    """The first candidate, from its initial parameters."""
     return phases.begin(plan, int(rng.integers(2**31)))
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> local.Work:
-    """The client's graph, alone."""
     return local.Work(subgraph.graph, np.array([0, subgraph.graph.num_nodes], dtype=np.int64), plan.params.features)
 
 
@@ -173,11 +165,10 @@ class Updates:
     names_words: bool = True
 
     def gradient(self, sent: Mapping[str, np.ndarray], model: base.Model) -> np.ndarray | None:
-        """The gradient that an update shows; None without a labelled node.
+        """An update is parameters and Adam's moments after t local steps, times the number of labelled nodes.
 
-        An update is parameters and Adam's moments after t local steps, times the number of labelled nodes. The first moment,
-        from zero, over 1 − 0.9ᵗ is a weighted mean of the gradients on the way. With plain descent the change of the parameters
-        over rate and steps is their mean: what attacks on FedAvg updates read.
+        The first moment, from zero, over 1 − 0.9ᵗ is a weighted mean of the gradients on the way. With plain descent the change
+        of the parameters over rate and steps is their mean: what attacks on FedAvg updates read. None without a labelled node.
         """
         if "update" not in sent or "parameters" not in model:
             return None

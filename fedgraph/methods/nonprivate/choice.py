@@ -46,7 +46,6 @@ class Best:
         return self.updates >= self.least, self.accuracy, -self.loss
 
     def beats(self, other: Best | None) -> bool:
-        """Whether its rank is higher; everything beats None."""
         return other is None or self.rank > other.rank
 
 
@@ -89,23 +88,13 @@ def _lengthened(curve: np.ndarray, length: int) -> np.ndarray:
 
 
 def standard_error(accuracy: float, count: float) -> float:
-    """Of an accuracy on ``count`` nodes, as if one more had been right and one more wrong: two right of two are not sure.
-
-    Args:
-        accuracy: in [0, 1].
-        count: nodes, above 0.
-    """
+    """Of an accuracy on ``count`` nodes, as if one more had been right and one more wrong: two right of two are not sure."""
     likely = (accuracy * count + 1) / (count + 2)
     return math.sqrt(likely * (1 - likely) / count)
 
 
 def within(tried: Mapping[int, Tried], errors: float) -> list[int]:
-    """Candidates near the best, from the best on; of those that saw the most folds.
-
-    Args:
-        tried: candidate → what it showed.
-        errors: how many standard errors below the best still count.
-    """
+    """Candidates at most ``errors`` standard errors below the best, from the best on; of those that saw the most folds."""
     if not tried:
         return []
     folds = max(t.folds for t in tried.values())
@@ -117,14 +106,7 @@ def within(tried: Mapping[int, Tried], errors: float) -> list[int]:
 
 
 def together(scores: Sequence[np.ndarray]) -> np.ndarray:
-    """The scores of the only member as they are, or the mean of all members' log-probabilities.
-
-    Args:
-        scores: of each member, float [n, c].
-
-    Returns:
-        float [n, c].
-    """
+    """[n, c]: the scores of the only member as they are, or the mean of all members' log-probabilities."""
     if len(scores) == 1:
         return scores[0]
     found = np.zeros_like(scores[0], dtype=np.float64)

@@ -50,16 +50,10 @@ class Work:
 
     @cached_property
     def inputs(self) -> fitting.Inputs:
-        """What a network reads that hears no labels."""
         return fitting.inputs(self.graph, self.rows)
 
     def read_by(self, candidate: Candidate, training: np.ndarray) -> fitting.Inputs:
-        """What a candidate reads.
-
-        Args:
-            candidate: that reads.
-            training: int64 [n], the labels that it may read of neighbours, −1 elsewhere.
-        """
+        """Its inputs. training: int64 [n], the labels that it may read of neighbours, −1 elsewhere."""
         if not candidate.hears:
             return self.inputs
         if (key := training.tobytes()) not in self.heard:
@@ -69,22 +63,11 @@ class Work:
 
     @cached_property
     def clients(self) -> many_gcns.Clients:
-        """The clients as one compiled call trains them."""
         return many_gcns.clients_of_union(self.graph, self.starts)
 
 
 def message(plan: Planned, work: Work, model: Mapping[str, np.ndarray], numbers: Sequence[int]) -> np.ndarray:
-    """What some clients send together.
-
-    Args:
-        plan: of the run.
-        work: theirs.
-        model: what was broadcast.
-        numbers: of the clients, in the order of their rows.
-
-    Returns:
-        float64, as this file's docstring says; one 0 once all is done.
-    """
+    """What the clients ``numbers`` send together."""
     place = phases.Place.of(model)
     if not place.going:
         return np.zeros(1)
@@ -118,35 +101,12 @@ def computes_together(plan: Planned) -> bool:
 def scores(
     plan: Planned, candidate: Candidate, network: Network, parameters: np.ndarray, graph: Graph, given: fitting.Inputs
 ) -> np.ndarray:
-    """Scores of ``graph``, spread over its edges where the candidate says so.
-
-    Args:
-        plan: of the run.
-        candidate: whose network it is.
-        network: built for the candidate.
-        parameters: float32 [p].
-        graph: that is asked.
-        given: what the network reads of it.
-
-    Returns:
-        float [n, c].
-    """
+    """[n, c] of ``graph``, spread over its edges where the candidate says so."""
     return _spread(plan, candidate, fitting.scores(network, parameters, given), graph)
 
 
 def tuned(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
-    """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout.
-
-    Args:
-        plan: of the run.
-        index: of the candidate.
-        shared: float32 [p].
-        graph: of the client.
-        rng: splits the graph's labels, and names the dropout.
-
-    Returns:
-        float32 [p]; how many steps led there is chosen on held-out labels (``own_models.held_out_choice``).
-    """
+    """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout."""
     candidate, shape = plan.made.candidates[index], phases.shape_of(plan, index)
     network, seed = fitting.build_network(shape, 0), int(rng.integers(2**31))
 
@@ -187,11 +147,7 @@ def _asked(plan: Planned, work: Work, index: int, parameters: np.ndarray, traini
 def _trained(
     plan: Planned, work: Work, model: Mapping[str, np.ndarray], training: np.ndarray, numbers: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """What clients reach in one round, summed over them.
-
-    Returns:
-        (parameters, moments, labelled nodes), the first two times the third; float64.
-    """
+    """(parameters, moments, labelled nodes) summed over clients, the first two times the third; float64."""
     params, place = plan.params, phases.Place.of(model)
     candidate = plan.made.candidates[place.candidate]
     shape = phases.shape_of(plan, place.candidate)

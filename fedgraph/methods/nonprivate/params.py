@@ -45,7 +45,6 @@ class Candidate:
     hears: bool = False
 
     def shape(self, num_features: int, num_classes: int, arguments: dict[str, Any]) -> Shape:
-        """The network over ``num_features`` columns, with ``arguments`` for a class of torch_geometric."""
         sizes = (num_features + num_classes * self.hears, num_classes, self.hidden, self.dropout, self.input_dropout)
         return Shape(self.model, *sizes, arguments, self.columns)
 
@@ -160,15 +159,7 @@ class Params(Settings):
         return self
 
     def divided(self, num_labelled: int, tried: int) -> tuple[int, float]:
-        """How training nodes validate in turn.
-
-        Args:
-            num_labelled: nodes with a label.
-            tried: how many candidates there are; a single one has one part.
-
-        Returns:
-            (parts, share of the labelled nodes in each).
-        """
+        """(parts of ``num_labelled`` nodes that validate in turn, share of each); one part where a single model is tried."""
         if self.model != CEILING or tried == 1:
             return 1, self.validation
         if self.folds != "auto":
@@ -178,11 +169,7 @@ class Params(Settings):
         return folds, max(self.validation, 1 / folds) if folds * of_one < FEW else self.validation
 
     def candidates(self, asking: bool) -> tuple[Candidate, ...]:
-        """What is trained, in order.
-
-        Args:
-            asking: nodes ask, so that the ceiling may read the labels of their neighbours.
-        """
+        """What is trained, in order. asking: nodes ask, so that the ceiling may read the labels of their neighbours."""
         columns = self.features == "columns"
         if self.model == CEILING:
             grid = (*GRID, _HEARING) if asking else GRID

@@ -94,17 +94,10 @@ class Place:
 
     @classmethod
     def of(cls, model: Mapping[str, np.ndarray]) -> Place:
-        """The place that a broadcast ``model`` says."""
         candidate, steps, seed, refits, going, fold = (int(v) for v in model["place"])
         return cls(candidate, steps, seed, bool(refits), bool(going), fold)
 
     def broadcast(self, parameters: np.ndarray, moments: np.ndarray) -> dict[str, np.ndarray]:
-        """What every client is sent.
-
-        Args:
-            parameters: float32 [p].
-            moments: float32 [2, p], of Adam; [2, 0] without.
-        """
         place = np.array([self.candidate, self.steps, self.seed, self.refits, self.going, self.fold], dtype=np.int64)
         return {"parameters": parameters, "moments": moments, "place": place}
 
@@ -114,7 +107,6 @@ class Place:
 
 
 def shape_of(plan: Planned, index: int) -> Shape:
-    """The network of candidate ``index``."""
     facts = plan.facts
     shape: Shape = plan.made.candidates[index].shape(facts.sizes.num_features, facts.sizes.num_classes, plan.params.arguments)
     return shape
@@ -130,16 +122,9 @@ def _later(fold: int) -> tuple[int, ...]:
 
 
 def divided_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Labels that train, and labels that validate: the graph's own mask, or a share of its labels.
+    """(labels that train, labels that validate), int64 [n], −1 elsewhere: the graph's own mask, or a share of its labels.
 
-    Args:
-        graph: of the client.
-        share: of the labels that validates.
-        drawn: float [n], uniform in [0, 1).
-        fold: which share; different ones have no node in common.
-
-    Returns:
-        Two arrays int64 [n], −1 elsewhere.
+    drawn: [n], uniform in [0, 1). fold: which share; different ones have no node in common.
     """
     if graph.validation is not None:
         return graph.labels, graph.validation
@@ -148,15 +133,7 @@ def divided_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0)
 
 
 def validation_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """How scores do on the nodes with a label ≥ 0.
-
-    Args:
-        scores: float [n, c].
-        labels: int64 [n].
-
-    Returns:
-        float64 [3]: right answers, summed loss, labelled nodes.
-    """
+    """[right, summed loss, labelled] on the nodes with a label ≥ 0."""
     known = labels >= 0
     scores, labels = scores[known].astype(np.float64), labels[known]
     losses = -log_softmax(scores, axis=1)[np.arange(labels.size), labels]
@@ -164,17 +141,12 @@ def validation_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def begin(plan: Planned, seed: int) -> State[Training]:
-    """The first phase, of the first candidate."""
     everybody = tuple(range(len(plan.made.candidates)))
     return _phase(plan, Training(seed, np.zeros(0, np.float32), Moments(), going=everybody), 0)
 
 
 def answering(state: State[Training]) -> list[tuple[int, np.ndarray]]:
-    """Every network that answers: the chosen ones, or the one that is being trained.
-
-    Returns:
-        (candidate, parameters) of each.
-    """
+    """(candidate, parameters) of every network that answers: the chosen ones, or the one that is being trained."""
     if "members" not in state.model:
         return [(Place.of(state.model).candidate, state.model["parameters"])]
     candidates, sizes = state.model["members"]
@@ -197,13 +169,7 @@ def _phase(plan: Planned, training: Training, candidate: int, *, refits: bool = 
 
 
 def merged(plan: Planned, state: State[Training], inbox: Inbox) -> State[Training]:
-    """One round at the server: the average, the server's own step, and the next phase where this one is over.
-
-    Args:
-        plan: of the run.
-        state: before the round.
-        inbox: of the round, with one sum (``local``).
-    """
+    """One round at the server."""
     model, place = state.model, Place.of(state.model)
     training = state.memory
     if not place.going:
@@ -233,21 +199,12 @@ def merged(plan: Planned, state: State[Training], inbox: Inbox) -> State[Trainin
 
 
 def server_step(params: Params, old: np.ndarray, mean: np.ndarray, before: Moments) -> tuple[np.ndarray, Moments]:
-    """The server's own step. Plain FedAvg with rate 1 is the average itself, to the last bit.
+    """(new parameters float32 [p], moments). Plain FedAvg with rate 1 is the average itself, to the last bit.
 
     The move Δ = average − broadcast is a pseudo-gradient (Reddi et al. 2021, Algorithm 2):
 
         m ← β₁ m + (1 − β₁) Δ;   FedAdam: v ← β₂ v + (1 − β₂) Δ²;   FedYogi: v ← v − (1 − β₂) Δ² sign(v − Δ²);
         w ← w + η m / (√v + τ),   β₂ = 0.99, τ = 10⁻³.   FedAvg with momentum (Hsu et al. 2019): m ← β₁ m + Δ;  w ← w + η m.
-
-    Args:
-        params: settings.
-        old: float32 [p], what was broadcast.
-        mean: float32 [p], the clients' average.
-        before: the server's moments.
-
-    Returns:
-        (new parameters float32 [p], moments).
     """
     plain = params.server == "fedavg" and params.server_momentum == 0
     if plain and params.server_rate == 1:
@@ -328,7 +285,6 @@ def _refit(plan: Planned, training: Training) -> State[Training]:
 
 
 def _over(training: Training) -> State[Training]:
-    """The end: all members are broadcast, and nobody trains."""
     members = training.members
     place = Place(members[0].candidate, 0, training.seed, refits=False, going=False)
     model = place.broadcast(np.concatenate([m.parameters for m in members]), np.zeros((2, 0), np.float32))

@@ -55,11 +55,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One noise multiplier for all steps; each client's event is priced for its own number of rows.
-
-    Raises:
-        ScenarioError: there is no public graph to answer for.
-    """
+    """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
     base.require_test_graph("sage_node", facts)
     capped = caps_from_settings(params, facts, budget)
     mechanism, free = base.NO_NOISE
@@ -95,11 +91,7 @@ def _kernel(params: Params, capped: Caps) -> Callable[..., np.ndarray]:
 def _noise(
     params: Params, facts: base.PublicFacts, budget: base.Budget, capped: Caps
 ) -> tuple[Mechanism, list[Event], float | None, int]:
-    """The noise of every step.
-
-    Returns:
-        (mechanism, each client's event, published ε or None, clients that must finish).
-    """
+    """(mechanism, each client's event, published ε, clients that must finish)."""
     stage, sizes = capped.stage, facts.sizes.clients
     if capped.kind == "log":
         multiplier = calibrate.gaussian_multiplier(params.steps, budget.epsilon, budget.delta)
@@ -118,17 +110,11 @@ def _made(params: Params, facts: base.PublicFacts, capped: Caps) -> Made:
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
-    """The first parameters."""
     memory = descent_of(plan.params).start(plan.made.network.start(rng))
     return base.State({"parameters": memory.parameters}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's rows.
-
-    Raises:
-        DataError: under ``cap: limit``, a node has more neighbours than the platform allows.
-    """
     graph = subgraph.graph
     adjacency = plan.made.caps.neighbourhoods(graph.adjacency, subgraph.nodes, held=True)
     return Work(_rows(plan, graph, adjacency), torch.tensor(graph.labels, device=device()))
@@ -187,22 +173,12 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say.
+    """For each unit (node, −1, label) what all rounds say; None where nothing was kept, or nodes are replaced.
 
     A canary without edges touches its own row only, so ⟨clip(∇ⱼ), message − Σ wₖ clip(∇ₖ)⟩ summed over rounds is the
     log-likelihood ratio of zero-out times s², for a canary alone. Rows of others are known (the strongest attacker). Half of
     each canary's row is taken off, as its coin is unknown; ``seen.Coins`` takes off what canaries have along one another. The
     proof prices more than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows``).
-
-    Args:
-        plan: of the run.
-        state: after its last round.
-        graph: all nodes, with every canary as in version 1.
-        units: int64 [m, 3].
-
-    Returns:
-        float64 [m]; None where nothing was kept, nodes are replaced, the network has two layers, or a sum over several
-        clients is not under the log cap.
     """
     network = plan.made.network
     weights = seen.known_shares(plan, state, units)

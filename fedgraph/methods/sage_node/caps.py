@@ -61,7 +61,6 @@ class Params(Settings):
 
     @property
     def protects(self) -> Relation:
-        """The neighbouring relation."""
         return Relation(self.relation)
 
 
@@ -94,16 +93,7 @@ class Caps:
     notes: tuple[str, ...] = ()
 
     def neighbourhoods(self, adjacency: sp.csr_array, ids: np.ndarray, held: bool) -> sp.csr_array:
-        """What rows aggregate over: weights, or the graph, cut where it is cut.
-
-        Args:
-            adjacency: CSR [n, n].
-            ids: int64 [n], global ids, which the public coins of a cut read.
-            held: a client's own graph, and not a public one.
-
-        Raises:
-            DataError: a client's node has more neighbours than the platform allows.
-        """
+        """What rows aggregate over: weights, or the graph, cut where it is cut. held: a client's own graph."""
         if self.cap is not None:
             return edge_weights(adjacency, self.cap)
         if self.cut is not None:
@@ -129,11 +119,7 @@ class Made:
 
 
 def caps_from_settings(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
-    """The rule that ``params.cap`` asks for, from public sizes.
-
-    With ``cap: auto`` it is the log cap where noise is provable; the promised degree under the published reading, or without
-    noise.
-    """
+    """The rule that ``params.cap`` asks for, from public sizes."""
     published = budget.private and budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if published or not budget.private else "log"
 
@@ -160,12 +146,7 @@ def _stage(params: Params, touched: int, claimed: int | None = None) -> SageStag
 
 
 def _log(params: Params, largest: int) -> Caps:
-    """The rule without a promise.
-
-    Args:
-        params: settings.
-        largest: nodes of the largest client.
-    """
+    """largest: nodes of the largest client."""
     if params.layers > 1:
         note = (
             f"No promise: with two layers every one of a client's rows may change with a node, {largest} at the largest "

@@ -36,17 +36,7 @@ FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by p
 
 
 def read(document: Document) -> Reading:
-    """The one row of an exported project.
-
-    Args:
-        document: ``fedgraph_export.json``. The files of its project stand beside it.
-
-    Returns:
-        Unit, relation and viewer as in the manifest, priced from the numbers of the code.
-
-    Raises:
-        PricingError: A file is not as it was exported, or manifest and code contradict each other.
-    """
+    """One row: the unit, relation and viewer of the manifest, priced from the numbers of the code."""
     options, data = Options(document), document.data
     planned = _planned(document.path.parent, layouts()[options.choice("framework", layouts())])
     try:

@@ -22,17 +22,7 @@ ADAPTIVE = ("DifferentialPrivacyServerSideAdaptiveClipping", "DifferentialPrivac
 
 
 def read(document: Document) -> Reading:
-    """What of Flower's mechanisms takes part in training.
-
-    Args:
-        document: An app's ``pyproject.toml``, or one of its Python files.
-
-    Returns:
-        Rows of ``LocalDpMod``, of a strategy with noise, or of Opacus inside the clients; else ∞.
-
-    Raises:
-        PricingError: Several mechanisms take part, or one of a version before flwr 1.8.
-    """
+    """What of Flower's mechanisms takes part in training; several at once are refused."""
     app = assemble(document)
     if legacy := app.document.made(*LEGACY):
         message = f"{legacy[0].name} is of another version (flwr before 1.8); known here: flwr 1.8–1.42"

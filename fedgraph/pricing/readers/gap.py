@@ -25,20 +25,10 @@ _UNDIRECTED, DIRECTED = "edge-undirected", "edge-directed"
 def read_gap(document: Document) -> Reading:
     """``python train.py gap-edp | gap-ndp | sage-edp | mlp-dp …``.
 
-        gap-edp   aggregation noise with sensitivity 1 per hop, calibrated as exact Gaussians: Δ = √2, μ = √(2K)/σ
-        gap-ndp   sensitivity √D per hop (D = max_degree) and two DP-SGD stages (Poisson), one noise scale for all
-        mlp-dp    DP-SGD on features alone
-        sage-edp  randomised adjacency (asymmetric randomised response), pure ε per edge
-        sage-ndp  not priced
-
-    Args:
-        document: A command line or a namespace.
-
-    Returns:
-        Rows of an edge, undirected and directed, or of a node.
-
-    Raises:
-        PricingError: It names no method of GAP, or an option that is not known.
+    gap-edp   aggregation noise with sensitivity 1 per hop, calibrated as exact Gaussians: Δ = √2, μ = √(2K)/σ.
+    gap-ndp   sensitivity √D per hop (D = max_degree) and two DP-SGD stages (Poisson), one noise scale for all.
+    mlp-dp    DP-SGD on features alone.
+    sage-edp  randomised adjacency (asymmetric randomised response), pure ε per edge.        sage-ndp: not priced.
     """
     options, words = Options(document), (*document.bare_words, "", "")
     method = _LEVELS.get(words[1], words[0]) if words[0] == "gap" else words[0]
@@ -65,20 +55,8 @@ def read_gap(document: Document) -> Reading:
 
 
 def read_progap(document: Document) -> Reading:
-    """``python train.py progap edge | node …``.
-
-    Each of ``depth`` aggregations has noise of sensitivity 1 (edge) or √D (node). At node level there is one DP-SGD stage per
-    step of depth (depth + 1 of them), with one noise scale for all.
-
-    Args:
-        document: A command line or a namespace.
-
-    Returns:
-        Rows of an edge, undirected and directed, or of a node.
-
-    Raises:
-        PricingError: The level is none of edge, node, none, or an option is not known.
-    """
+    """``python train.py progap edge | node …``: noise of sensitivity 1 (edge) or √D (node) at each of ``depth`` aggregations,
+    and at node level one DP-SGD stage per step of depth (depth + 1 of them), one noise scale for all."""
     options, level = Options(document), (*document.bare_words, "none")[1]
     if level not in ("edge", "node", "none"):
         raise options.error("level", f"level: found {level!r}; allowed: edge, node, none")
@@ -98,18 +76,9 @@ def read_progap(document: Document) -> Reading:
 def read_dpdgc(document: Document) -> Reading:
     """``python train.py dpdgc-edp | dpdgc-kndp | dpdgc-ndp …``.
 
-    DP-SGD runs on rows of the adjacency: noise 2·clip·σ, batches without replacement, accounted as replace. Beside it A·W is
-    released once, with noise σ times norm_scale (edge), norm_scale·√k (k neighbours), or norm_scale·√(2D) (node, bounded
-    degree). An undirected edge changes two rows of the sum (Δ = √2·norm_scale), and two clipped samples of DP-SGD may change.
-
-    Args:
-        document: A command line or a namespace.
-
-    Returns:
-        Rows of an edge, or one of a node.
-
-    Raises:
-        PricingError: An option is missing or not known.
+    DP-SGD on rows of the adjacency (noise 2·clip·σ, batches without replacement, accounted as replace) and one release of A·W
+    with noise σ times norm_scale (edge), norm_scale·√k (k neighbours), norm_scale·√(2D) (node, bounded degree). An undirected
+    edge changes two rows of the sum (Δ = √2·norm_scale), and two clipped samples of DP-SGD may change.
     """
     options, method = Options(document), document.bare_words[0]
     if method == "dpdgc-inf":

@@ -27,17 +27,7 @@ IN_CLEAR = {  # mechanism of FedGraph (CMU) → why nothing is proven of it, and
 
 
 def read_federatedscope(document: Document) -> Reading:
-    """FederatedScope: a YAML configuration with ``nbafl``, ``sgdmf``, or ``vertical.protect_method: dp`` or ``op_boost``.
-
-    Args:
-        document: The configuration.
-
-    Returns:
-        ∞ for ``nbafl`` and where nothing is in use; rows of ratings and users for ``sgdmf``, of a record for ``vertical``.
-
-    Raises:
-        PricingError: Several of them are in use, or an option has no meaning.
-    """
+    """A YAML configuration with ``nbafl``, ``sgdmf`` or ``vertical.protect_method: dp`` or ``op_boost``."""
     options = Options(document)
     nbafl, sgdmf, vertical = (options.table(name) for name in ("nbafl", "sgdmf", "vertical"))
     used = [name for name, held in (("nbafl", nbafl), ("sgdmf", sgdmf)) if held.flag("use")]
@@ -161,15 +151,6 @@ def read_fedgraph_cmu(document: Document) -> Reading:
     Before training, clients' sums of neighbours' features are clipped to dp_clip_norm, added, and noised **by the server**:
     Gaussian std = √(2 ln(1.25/δ))·dp_sensitivity/ε, Laplace scale dp_sensitivity/ε, or "local", which flips signs. Model
     updates of every round are sent as they are. Its accountant adds up ε and δ of the one noisy sum.
-
-    Args:
-        document: The configuration.
-
-    Returns:
-        ∞ for the model updates, and a row of the one noised sum.
-
-    Raises:
-        PricingError: The mechanism is not known, or a number is out of bounds.
     """
     options = Options(document)
     used, mechanism = options.flag("use_dp"), options.choice("dp_mechanism", ("gaussian", "laplace", "local"), "gaussian")
@@ -197,20 +178,11 @@ def read_fedgraph_cmu(document: Document) -> Reading:
 def read_openfgl(document: Document) -> Reading:
     """OpenFGL: a command line or namespace with ``dp_mech`` gaussian or laplace.
 
-    Code: gradients of nodes are clipped to C and averaged over n; after local training every tensor gets noise for sensitivity
+    Code: gradients of nodes clipped to C, averaged over n; after local training every tensor gets noise for sensitivity
     2·lr·C/n at ε/(rounds·fraction) and δ likewise. What is proven: with one epoch of plain SGD a node that enters the loss of k
     nodes moves an upload by at most 2·lr·C·k/n (all tensors together). With momentum, Adam (the default) or several epochs
     later gradients differ too, and 2·lr·C/n bounds nothing. A message of one round moves by k times what the code counts; the
     degree is not in the code.
-
-    Args:
-        document: The command line or the namespace.
-
-    Returns:
-        One row of a node; ∞ where nothing is proven.
-
-    Raises:
-        PricingError: dp_eps is missing, or dp_delta for Gaussian noise.
     """
     options = Options(document)
     mechanism = options.choice("dp_mech", ("gaussian", "laplace", "no_dp"))

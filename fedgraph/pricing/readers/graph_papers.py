@@ -28,15 +28,6 @@ def read_blink(document: Document) -> Reading:
 
     Every node sends its degree with Laplace noise (share δ of ε) and its list of neighbours by randomised response (the rest):
     pure ε for one bit of one node's list. An undirected edge stands in the lists of both its ends, which both send: 2ε.
-
-    Args:
-        document: A command line, a namespace, JSON or YAML.
-
-    Returns:
-        A row of an undirected edge, and one of one bit of a list.
-
-    Raises:
-        PricingError: The variant is not known, or eps is missing.
     """
     options, words, variants = Options(document), document.bare_words, ("hard", "soft", "hybrid")
     variant = words[0] if words else options.choice("variant", variants)
@@ -61,15 +52,6 @@ def read_lpgnn(document: Document) -> Reading:
     Every node perturbs its own features (budget x_eps) and its label (y_eps, k-ary randomised response) once: pure ε = x_eps +
     y_eps for features and label together, edges public. mbm: m bits at x_eps/m. 1bm: all bits. lpm: Laplace. agm: analytic
     Gaussian at δ = 1e-10. An infinite budget (the default) sends in clear.
-
-    Args:
-        document: The command line or the namespace.
-
-    Returns:
-        One row of a node. Its rounds are the repetitions, which perturb the same data afresh.
-
-    Raises:
-        PricingError: A budget is no number, or the mechanism is not known.
     """
     options, louder, relation = Options(document), document.louder, "replace, edges public"
     x = options.number("x_eps", options.number("ex", math.inf))
@@ -99,19 +81,10 @@ def read_lpgnn(document: Document) -> Reading:
 def read_daigavane(document: Document) -> Reading:
     """Daigavane et al. (arXiv 2111.15521), JAX: a configuration ``config.name = value`` such as configs/dpgcn.py, or YAML.
 
-    noise std = training_noise_multiplier·2k·clip; the clip is the root of the sum of squared clips of all tensors (as it must).
-    A node enters k = K + 1 subgraphs (one message-passing step) or K² + K + 1, with K = max_degree; δ = 1/(10·N). Batches are
+    noise std = training_noise_multiplier·2k·clip, clip the root of the sum of squared clips of all tensors (as it must be),
+    k = K + 1 (one message-passing step) or K² + K + 1 subgraphs that a node enters, K = max_degree; δ = 1/(10·N). Batches are
     accounted as drawn without replacement, and drawn with replacement. Clip thresholds are percentiles of private gradients,
-    which is not counted. That a node enters only k subgraphs is a promise on degrees: the sampler's coins depend on others.
-
-    Args:
-        document: The configuration.
-
-    Returns:
-        Rows of a node under the promise, with and without replacement, and ∞ without the promise.
-
-    Raises:
-        PricingError: num_message_passing_steps is neither 1 nor 2, or an option is missing or not known.
+    which is not counted; that a node enters only k subgraphs is a promise on degrees: the sampler's coins depend on others.
     """
     options = Options(document, document.configured)
     multiplier = options.need("training_noise_multiplier") * document.louder
@@ -150,15 +123,6 @@ def read_dpar(document: Document) -> Reading:
     Published: q'·(ε_pr + ε_sgd), each half. Noise is found as the authors do (``privacy.claims.dpar``). Proven: the same noise
     with amplification ln(1 + q'(e^ε − 1)), vectors that differ by √2·C1, batches that are fixed (cached) as in the code, and a
     node that enters B' rows, which the file does not say. The lower bound: own row alone, fixed batches, every step seen.
-
-    Args:
-        document: The settings.
-
-    Returns:
-        A provable row of a node, and a lower bound.
-
-    Raises:
-        PricingError: A share is above 1, or epsilon is missing.
     """
     options, louder = Options(document), document.louder
     options.choice("mechanism", ("gm",), "gm")
@@ -197,15 +161,6 @@ def read_gcon(document: Document) -> Reading:
     The noise (β) follows from ε by the paper's constants, whose proof we derived again (``privacy.claims.gcon``): (ε, δ) for
     one undirected edge, features and labels public, for the **exact** minimiser. An approximate one is another output: its
     distance has to be noised and charged, and the file says nothing of the gradient it stops at.
-
-    Args:
-        document: The settings.
-
-    Returns:
-        One row of an undirected edge. It is asked whether the minimiser is exact; if not, the row is ∞.
-
-    Raises:
-        PricingError: An option is missing or not known.
     """
     options = Options(document)
     epsilon, delta = options.need("epsilon", above=True), options.delta("delta")
@@ -241,15 +196,6 @@ def read_pnpignns(document: Document) -> Reading:
     Nothing is proven here beyond that: in two or more dimensions this noise has an unbounded density at its centre, so that
     Rényi divergences between shifted copies are infinite from order d/(d − 2) on, and a bound computed on a line does not carry
     over by itself. We hold no proof for it, and give ∞; another reading of the theorem may close this.
-
-    Args:
-        document: The command line.
-
-    Returns:
-        One row of a node, ∞.
-
-    Raises:
-        PricingError: priv_epsilon is missing, or an option is not known.
     """
     options = Options(document)
     epsilon = options.need("priv_epsilon", above=True)

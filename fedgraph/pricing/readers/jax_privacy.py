@@ -28,18 +28,7 @@ BY_HAND = ("grad", "value_and_grad", "apply_updates", "apply_gradients")  # what
 
 
 def read(document: Document) -> Reading:
-    """What of JAX Privacy a Python file builds.
-
-    Args:
-        document: The program.
-
-    Returns:
-        The plan, with its noise multiplier or with ``calibrate(epsilon, delta)``; a Keras configuration; a DP-SGD event; or the
-        gradient computer of jax-privacy 1. ∞ where nothing of it takes part.
-
-    Raises:
-        PricingError: There are several plans, or numbers that a price needs are missing.
-    """
+    """The plan, with its noise multiplier or with ``calibrate(epsilon, delta)``; a Keras configuration; or a DP-SGD event."""
     made = [c for c in document.calls if c.name == "BandMFConfig" or c.dotted.endswith("BandMFConfig.default")]
     named = sorted({c.name for c in made})
     plans, why = document.used(*named) if named else ([], "nothing makes a BandMFConfig")

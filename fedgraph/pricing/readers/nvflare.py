@@ -37,17 +37,7 @@ class Svt:
 
 
 def read(document: Document) -> Reading:
-    """The dearest site of a job.
-
-    Args:
-        document: A configuration, the folder of a job, or a Python file that builds one.
-
-    Returns:
-        One row of a client; ∞ where a result leaves some site without noise.
-
-    Raises:
-        PricingError: ``GaussianPrivacy`` is used, which no version that is known here has; or FLARE would refuse the job.
-    """
+    """The dearest site. ``GaussianPrivacy``: a filter of that name is not in the versions that are known."""
     job = flare_job.read(document)
     everything = [f.name for site in job.sites for chain in site.chains for f in chain.filters]
     others = tuple(dict.fromkeys((*(_other(name) for name in everything if name not in KNOWN), *job.aside)))

@@ -53,18 +53,7 @@ class Run:
 
 
 def read(document: Document) -> Reading:
-    """Every ``make_private…`` that is reached.
-
-    Args:
-        document: The program.
-
-    Returns:
-        The training. Several are models of their own on the same data, whose costs add up. ∞ where something trains without the
-        noise.
-
-    Raises:
-        PricingError: It is of Opacus before 1.0, or numbers that a price needs are missing.
-    """
+    """Every ``make_private…`` that is reached; several are models of their own, on the same data."""
     if (old := document.made("PrivacyEngine")) and any(c.name == "attach" for c in document.calls):
         message = "PrivacyEngine(model, …).attach(optimizer) is of opacus before 1.0; read here are opacus 1.0–1.6"
         raise document.error_at(old[0], message)

@@ -27,17 +27,7 @@ HOW = {"poisson": ", Poisson-sampled", "fixed": ", a fixed-size sample without r
 
 
 def read_neutral(document: Document) -> Reading:
-    """The neutral YAML.
-
-    Args:
-        document: The file.
-
-    Returns:
-        One row, and rows of a user with several records where a record is an example. What the file leaves out is asked.
-
-    Raises:
-        PricingError: Keys are missing, not known, or contradict each other.
-    """
+    """The one row, with what the file leaves out as questions."""
     options = Options(document)
     mechanism = options.choice("mechanism", ("gaussian", "laplace", "randomised-response", "randomized-response"))
     unit, relation = options.choice("unit", UNITS), options.choice("relation", ("zero-out", "replace"), "zero-out")
@@ -153,15 +143,6 @@ def read_scenario(document: Document) -> Reading:
 
     Noise is calibrated at or below them before any data is read. What a run really released stands in its ledger, and
     ``python -m fedgraph.run SCENARIO --dry-run`` prints every planned release with its ε.
-
-    Args:
-        document: The scenario, as data.
-
-    Returns:
-        The rows. They are targets; their unit and relation are those of the method.
-
-    Raises:
-        PricingError: No task has epsilons.
     """
     listed, found = document.data.get("tasks"), []
     for task in (t for t in listed if isinstance(t, dict)) if isinstance(listed, list) else ():
@@ -186,17 +167,7 @@ def read_scenario(document: Document) -> Reading:
 
 
 def read_ledger(document: Document) -> Reading:
-    """``ledger.jsonl`` of a run: what was really released, by the report's accountant.
-
-    Args:
-        document: The ledger.
-
-    Returns:
-        A row per cell, the dearest first.
-
-    Raises:
-        PricingError: The ledger is damaged or empty.
-    """
+    """``ledger.jsonl`` of a run: what was really released, by the report's accountant. A row per cell, the dearest first."""
     try:
         ledger = explain.read(document.path)
     except PrivacyError as error:

@@ -27,17 +27,6 @@ CENTRAL = ("none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_c
 
 
 def read(document: Document) -> Reading:
-    """What pfl-research's mechanisms are worth.
-
-    Args:
-        document: A Python file, or the flags of a benchmark (YAML, JSON, a command line or a namespace).
-
-    Returns:
-        Rows of a user.
-
-    Raises:
-        PricingError: Several mechanisms stand without an accountant for all of them, or numbers that a price needs are missing.
-    """
     if document.kind != "python":
         return _flags(document)
     lists = [elements(c.get("postprocessors") or ()) for c in document.calls if c.reached and "postprocessors" in c.keywords]

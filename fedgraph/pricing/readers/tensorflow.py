@@ -29,18 +29,6 @@ _MEANS = "num_microbatches is given: one clip bounds a mean over a microbatch, w
 
 
 def read_privacy(document: Document) -> Reading:
-    """TensorFlow Privacy: a Python file, or the command line of its statement.
-
-    Args:
-        document: The program or the command line.
-
-    Returns:
-        DP-SGD with shuffled batches; ∞ where another optimizer trains.
-
-    Raises:
-        PricingError: Something is not priced here (BoltOn, noise that is set again, accumulated gradients), or a number is
-            missing.
-    """
     return _command(document) if document.kind == "command" else _python(document)
 
 
@@ -175,7 +163,6 @@ class Stated:
 
     @property
     def rate(self) -> float | None:
-        """The share of the examples in a batch; None where it is not known."""
         return self.batch / self.examples if self.batch and self.examples else None
 
 
@@ -201,15 +188,6 @@ def read_federated(document: Document) -> Reading:
     Each client weighs the same. noise std = noise_multiplier·clip on the sum of clients. With adaptive clipping the multiplier
     is the *effective* one of update and clipped count together (Andrew et al. 2021): under add/remove its bits are centred,
     Δ = ½. TFF samples a cohort: a fixed number of clients, by the program that drives it, out of more than the file says.
-
-    Args:
-        document: The program.
-
-    Returns:
-        Rows of a client, seen with the models; ∞ where no process gets the aggregator.
-
-    Raises:
-        PricingError: There are several aggregators, or a number is missing or refused by TFF.
     """
     found, why = document.used(*_AGGREGATORS)
     if not found:

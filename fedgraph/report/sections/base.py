@@ -47,15 +47,7 @@ Line = TypeVar("Line")
 def tabulate(
     title: str, lines: Sequence[Line], columns: Mapping[str, Callable[[Line], str]], note: str = "", on_page: bool = True
 ) -> Table:
-    """A table with one row for each thing.
-
-    Args:
-        title: Above it.
-        lines: The things.
-        columns: Title → what it says of a thing.
-        note: Below it.
-        on_page: False for what the page's one table says already.
-    """
+    """A table of ``lines``. columns: title → what it says of a line."""
     return Table(title, tuple(columns), tuple(tuple(read(x) for read in columns.values()) for x in lines), note, on_page)
 
 
@@ -129,27 +121,14 @@ class Records:
 
 
 def build_sections(records: Records, notice: str | None) -> Section:
-    """Everything that the sections of this kind of task say, one after another.
-
-    Args:
-        records: The cells; without any, nothing is said.
-        notice: Says that data were generated; None where they are real.
-    """
+    """Everything that the sections of this kind of task say, one after another."""
     modules = [plugins.load("report.sections", name) for name in plugins.names("report.sections")]
     built: list[Section] = [m.build(records, notice) for m in modules if records.kind in m.KINDS and records.entries]
     return Section(*(tuple(part for section in built for part in vars(section)[f.name]) for f in fields(Section)))
 
 
 def describe_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]) -> list[str]:
-    """How sure the discrepancies of a table are, and where each pair's is kept.
-
-    Args:
-        facts: Of every cell.
-        settings: Of the task: its ``solver`` and ``loss``.
-
-    Returns:
-        Sentences; none where no pair was solved.
-    """
+    """How sure the discrepancies of a table are, and where each pair's is kept."""
     every = [f.solved for f in facts if f.solved is not None and f.solved.pairs]
     if not every:
         return []
@@ -195,14 +174,7 @@ def _verified(facts: Sequence[SolverFacts]) -> list[str]:
 
 
 def describe_majority(rows: Sequence[Row]) -> list[str]:
-    """What naming the largest class of the test set always would give.
-
-    Args:
-        rows: Of one section.
-
-    Returns:
-        One sentence; none where it was not measured.
-    """
+    """One sentence: what naming the largest class always would give. Nothing where it was not measured."""
     shares = [row.mean("majority_share") for row in rows]
     shares = [share for share in shares if not math.isnan(share)]
     if not shares:

@@ -60,13 +60,9 @@ def build(records: Records, notice: str | None) -> Section:
 
 
 def of_one_unit(entries: Sequence[Entry]) -> tuple[Unit, list[Entry]]:
-    """The cells whose prices can be compared: an ε of one tie and an ε of all ties of a person are not.
+    """(the largest unit that a price is about, the cells whose price is about it, or that have none: ε = 0, or ∞).
 
-    Args:
-        entries: Cells of one task.
-
-    Returns:
-        (the largest unit that a price is about, the cells whose price is about it or that have none: ε = 0, or ∞).
+    An ε of one tie and an ε of all ties of a person are not compared with each other.
     """
     priced = {e.protection.unit for e in entries if e.protection and 0 < e.epsilon_provable < math.inf}
     unit = next((one for one in (Unit.ENTITY, Unit.NODE) if one in priced), Unit.EDGE)

@@ -39,12 +39,10 @@ class AttackedRow:
 
     @property
     def advantage(self) -> float:
-        """The mean over seeds of the largest difference of true and false positive rate."""
         return float(np.mean([v.advantage for v in self.every]))
 
     @property
     def tpr(self) -> list[float]:
-        """The mean over seeds of the true positive rate, at each of ``one_run.LOW_RATES``."""
         return [float(x) for x in np.mean([v.tpr for v in self.every], axis=0)]
 
     @cached_property
@@ -92,15 +90,7 @@ def contradictions(rows: Sequence[Row]) -> list[str]:
 
 
 def refuted(told: Sequence[AttackedRow], among: int) -> list[str]:
-    """Provable ε that an attack contradicts.
-
-    Args:
-        told: Attacks on rows.
-        among: How many bounds the report shows; the error is divided among all of them.
-
-    Returns:
-        One sentence for each attack that contradicts one.
-    """
+    """Provable ε that an attack contradicts, the error divided among all ``among`` bounds of the report."""
     found = []
     for t in (t for t in told if t.counts and t.one.comparable):
         sure = t.epsilon(one_run.ALPHA / among)

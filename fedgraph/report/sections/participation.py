@@ -44,16 +44,7 @@ def of_choices(
     beside: Sequence[Choices],
     notice: str | None,
 ) -> Section:
-    """Tables of everybody and of each client, a chart, and letters.
-
-    Args:
-        records: The cells.
-        found: What every choice gave every client.
-        sentences: That open the section.
-        more: Tables that follow the first.
-        beside: The same cells by other measures, for the letters.
-        notice: Says that data were generated; None where they are real.
-    """
+    """Tables of everybody and of each client, a chart, and letters. more: tables after the first. beside: other measures."""
     tables = [_everybody(found), *more, *(_clients(found, e) for e in found.epsilons)]
     letters = owner_letters.write_letters(found, records.dataset, beside)
     first = () if owner_letters.undecided(found) else _first(found, records.label)

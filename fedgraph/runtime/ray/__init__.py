@@ -93,13 +93,9 @@ class RayRuntime(Conductor, Runtime):
             )
 
     def look(self, at_once: bool = False) -> None:
-        """Ask everybody for a sign of life, find the dead, and fill their places.
+        """Ask everybody for a sign of life, find the dead, and fill their places. at_once: and wait for the answers.
 
-        Args:
-            at_once: And wait for the answers.
-
-        Raises:
-            RuntimeFailure: Nobody of a kind can be started, or the raylet of this machine is dead.
+        Raises: ``RuntimeFailure`` where nobody of a kind can be started, or the raylet of this machine is dead.
         """
         if self._raylet is not None:
             self._raylet.require()

@@ -163,14 +163,5 @@ class Client(Actor):
         self._about = replace(self._about, door=self._door.address)
 
     def round(self, function: Function, items: range, *args: object) -> Timed:
-        """One round of its own virtual clients.
-
-        Args:
-            function: What is computed.
-            items: The blocks of virtual clients that are its own.
-            args: Its other arguments.
-
-        Returns:
-            (``function(items, *args)``, seconds).
-        """
+        """(``function(items, *args)``, seconds). items: the blocks of virtual clients that are its own."""
         return self._door.once(function, items, *args)

@@ -28,14 +28,7 @@ _LOCAL_STORE_BYTES = 768 * 1024**2
 
 
 def connect(workers: int | None) -> None:
-    """Join the cluster in ``RAY_ADDRESS``, or start a local one, without ``_UNUSED`` where nobody asks for its dashboard.
-
-    Args:
-        workers: As asked for; a local Ray has room for as many.
-
-    Raises:
-        RuntimeFailure: Ray cannot be used, nobody answers at the address, or this machine has too few CPUs for so many workers.
-    """
+    """Join the cluster in ``RAY_ADDRESS``, or start a local one, without ``_UNUSED`` where nobody asks for its dashboard."""
     if os.environ.get(_DASHBOARD) and not os.environ.get("RAY_ADDRESS") and importlib.util.find_spec("aiohttp_cors") is None:
         raise RuntimeFailure("--watch starts Ray's dashboard, which is not installed; install fedgraph-privacy[cluster]")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -88,11 +81,7 @@ class Raylet:
         self.lives = True
 
     def require(self) -> None:
-        """Refuse to go on where it is dead: then this connection has ended.
-
-        Raises:
-            RuntimeFailure: It is dead.
-        """
+        """``RuntimeFailure`` where it is dead: then this connection has ended."""
         try:
             self._socket.recv(1)
         except BlockingIOError:
@@ -104,15 +93,9 @@ class Raylet:
 
 
 def require_answer(address: str) -> None:
-    """Refuse an address at which nobody, or no Ray, answers: Ray itself would ask again for minutes.
+    """``RuntimeFailure`` where nobody, or no Ray, answers at ``host:port``: Ray itself would ask again for minutes.
 
     Every server of Ray speaks gRPC, so it answers an HTTP/2 greeting with a frame of settings (RFC 9113, section 3.4).
-
-    Args:
-        address: ``host:port``, or ``ray://host:port``; of others nothing is asked.
-
-    Raises:
-        RuntimeFailure: There is no answer, or another one.
     """
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not (host and port.isdigit()):

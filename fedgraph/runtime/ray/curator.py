@@ -47,11 +47,7 @@ class Handle:
         return self.sent
 
     def put(self, part: object) -> ray.ObjectRef:
-        """The value, or a part of it, in the store.
-
-        Raises:
-            RuntimeFailure: It does not fit.
-        """
+        """The value, or a part of it, in the store. ``RuntimeFailure`` where it does not fit."""
         try:
             return ray.put(part)
         except (ObjectStoreFullError, OutOfDiskError) as error:
@@ -59,12 +55,7 @@ class Handle:
 
 
 def call_of(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Callable[[Seat], ray.ObjectRef]:
-    """A call, to be made at any actor of a kind.
-
-    Args:
-        method: The actor's method.
-        args: Its arguments; what stands for a shared value travels in its place.
-    """
+    """A call, to be made at any actor of a kind; what stands for a shared value travels in its place."""
     given = [a.shared() if isinstance(a, Handle) else a for a in args]
 
     def submit(seat: Seat) -> ray.ObjectRef:

@@ -22,15 +22,7 @@ class Deadly(RuntimeFailure):
 
 
 def raise_own(error: RayError) -> None:
-    """Raise what is no loss: the function's own error, or a full store. Return where the call is lost.
-
-    Args:
-        error: Of a call that gave no value.
-
-    Raises:
-        Exception: The function's own error.
-        RuntimeFailure: The store is full, or Ray fails in another way.
-    """
+    """Raise what is no loss: the function's own error, or a full store."""
     if isinstance(error, RayTaskError) and isinstance(error.cause, Exception):
         raise error.cause from None
     if isinstance(error, (ObjectStoreFullError, OutOfDiskError)):

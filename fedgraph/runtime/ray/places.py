@@ -47,12 +47,7 @@ class Node:
 
 
 def room(nodes: Sequence[Node], gpus_per_worker: float) -> int:
-    """How many places fit.
-
-    Args:
-        nodes: The machines.
-        gpus_per_worker: Of each place, beside one CPU.
-    """
+    """How many places fit, each with one CPU and that share of GPUs."""
     return sum(min(int(n.cpus), _on_gpus(n.gpus, gpus_per_worker)) for n in nodes)
 
 
@@ -63,19 +58,10 @@ def _on_gpus(gpus: float, share: float) -> int:
 
 
 def choose_workers(nodes: Sequence[Node], workers: int | None, gpus_per_worker: float | None) -> tuple[int, float]:
-    """How many places there are, and how many GPUs each gets.
+    """(workers, GPUs for each). ``RuntimeFailure`` in one line that names what is there and what was asked.
 
-    Args:
-        nodes: The machines.
-        workers: As asked for. None: one per CPU; where GPUs are used one per CPU of the machines that have them, at most
-            ``_MOST_PER_GPU`` for each GPU.
-        gpus_per_worker: As asked for. None: the largest share with which all workers fit, 0 where the cluster has no GPU.
-
-    Returns:
-        (workers, GPUs for each).
-
-    Raises:
-        RuntimeFailure: They do not fit; one line names what is there and what was asked.
+    workers None: one per CPU; where GPUs are used one per CPU of the machines that have them, at most ``_MOST_PER_GPU`` for
+    each GPU. gpus_per_worker None: the largest share with which all workers fit, 0 where the cluster has no GPU.
     """
     if gpus_per_worker is not None and gpus_per_worker > 1 and gpus_per_worker % 1:
         raise RuntimeFailure(f"runtime.gpus_per_worker is {gpus_per_worker:g}; allowed: a share of one GPU, or whole GPUs")
@@ -147,17 +133,9 @@ class Places:
         return self.gpus - 1 if kind == "client" else 0.5
 
     def start(self, what: type, kind: str, slot: int, start: Start, heard: Sequence[Sequence[Any]]) -> ActorHandle:
-        """The actor in one place, which is told what was said so far.
+        """The actor in this place, which is told what was ``heard`` so far.
 
-        Args:
-            what: Its class.
-            kind: As in ``names``.
-            slot: Number of the place.
-            start: Modules that it imports; how often it will be told something is filled in here.
-            heard: (function, its arguments …) of each call of ``Runtime.tell``.
-
-        Raises:
-            ValueError: Its predecessor has died and Ray has not freed the name after some seconds.
+        Raises: ``ValueError`` where its predecessor has died and Ray has not freed the name after some seconds.
         """
         server = {"trainings": LANES * self.num + 2, "pairs": self.num} if kind == "server" else {"trainings": 1, "pairs": 1}
         remote: Any = ray.remote  # its types know no concurrency groups
@@ -187,16 +165,7 @@ class Places:
 
 
 def reserve_places(num: int, gpus: float, there: Sequence[Node]) -> Places:
-    """Room for every place.
-
-    Args:
-        num: How many.
-        gpus: Of each.
-        there: The machines.
-
-    Raises:
-        RuntimeFailure: Others use it; it says what is there, what is free, and what was asked.
-    """
+    """Room for every place. ``RuntimeFailure`` where others use it: it says what is there, what is free, what was asked."""
     group = placement_group([{"CPU": 1.0} | ({"GPU": gpus} if gpus else {})] * num, strategy="PACK")
     if not group.wait(_SECONDS_TO_PLACE):
         remove_placement_group(group)

@@ -138,16 +138,7 @@ class Seats:
                 self.ask_again(asked)
 
     def lose(self, asked: Asked, error: RayError) -> None:
-        """A call is lost.
-
-        Args:
-            asked: The call.
-            error: What Ray says of it.
-
-        Raises:
-            Exception: The function's own error, where it is no loss.
-            Deadly: It was lost ``MOST_LOSSES`` times.
-        """
+        """A call is lost. Raises: the function's own error, or ``Deadly`` after ``MOST_LOSSES``."""
         raise_own(error)
         if self._idle is not None:
             self._idle()
@@ -208,13 +199,9 @@ class Seats:
         return seat is not None and seat.about is not None
 
     def watch(self, seconds: float = 0.0) -> None:
-        """Look at every place that was filled, and fill those of the dead.
+        """Look at every place that was filled, and fill those of the dead. seconds: to wait for signs of life.
 
-        Args:
-            seconds: To wait for signs of life.
-
-        Raises:
-            RuntimeFailure: Nobody of this kind can be started.
+        Raises: ``RuntimeFailure`` where nobody of this kind can be started.
         """
         with self._lock:
             slots = [slot for slot, seat in enumerate(self._seats) if seat is not None]
@@ -282,8 +269,7 @@ class Seats:
     def worker(self, slot: int) -> Seat:
         """Who does the work of a place now, waited for: its own actor, or while it has none another one of the same kind.
 
-        Raises:
-            RuntimeFailure: Nobody comes in ``_SECONDS_TO_FIND``.
+        Raises: ``RuntimeFailure`` where nobody comes in ``_SECONDS_TO_FIND``.
         """
         until = time.monotonic() + _SECONDS_TO_FIND
         while True:

@@ -137,15 +137,7 @@ class Server(Actor):
 
 
 class _Leads(Clients):
-    """One training at the server. It computes only while it has the lock, and gives it away while it waits for clients.
-
-    Args:
-        seats: Of the clients.
-        tally: Counts what the training costs.
-        path: Names the training.
-        lock: Of whoever computes in this process.
-        meters: For Ray's dashboard.
-    """
+    """One training at the server. It computes only while it has ``lock``, and gives it away while it waits for clients."""
 
     def __init__(self, seats: Seats, tally: Tally, path: Path, lock: threading.Lock, meters: Meters) -> None:
         self._seats = seats

@@ -65,17 +65,7 @@ class Grid(Settings):
 
 def cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons: Sequence[float], readings: Sequence[str],
           context: Context) -> list[Cell]:  # fmt: skip
-    """Every cell of the grid: seed by seed, then trust by trust, then row by row.
-
-    A row that ignores the budget runs once, at ε = ∞. A row that trusts nobody runs once, whatever the task's trust is.
-
-    Args:
-        methods: The entries of the task, one for each row.
-        trusted: Whom the task trusts, for rows that say nothing of it.
-        epsilons: The task's budgets, for rows that name none.
-        readings: Under which readings of a guarantee noise is chosen: ``published``, ``provable``.
-        context: The label, the data set, and how many seeds.
-    """
+    """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞; one that trusts nobody, once."""
     found: list[Cell] = []
     for seed in range(context.seeds):
         for trust in dict.fromkeys((*trusted, Trust.NOBODY)):
@@ -88,17 +78,7 @@ def cells(methods: Sequence[Spec], trusted: Sequence[Trust], epsilons: Sequence[
 
 def cells_in(world: World, entry: int, spec: Spec, seed: int, epsilons: Sequence[float], readings: Sequence[str],
              context: Context) -> list[Cell]:  # fmt: skip
-    """The cells of one row in one world with one seed: each budget under each reading.
-
-    Args:
-        world: Who trains together, and who is trusted.
-        entry: The place of the row among the task's entries.
-        spec: The entry.
-        seed: The number of the repetition, from 0.
-        epsilons: The task's budgets, for a row that names none.
-        readings: Under which readings noise is chosen. At ε = ∞ there is one cell, with the reading ``none``.
-        context: The label and the data set.
-    """
+    """The cells of one row in one world: its budgets, and the readings under which its noise is chosen."""
     budgets = [np.inf] if unprotected(spec) else [float(e) for e in spec.get("epsilons", epsilons)]
     named = (context.label, context.dataset, spec["method"], row_label(spec), world)
     read = [(e, reading) for e in budgets for reading in (readings if np.isfinite(e) else ["none"])]
@@ -106,16 +86,7 @@ def cells_in(world: World, entry: int, spec: Spec, seed: int, epsilons: Sequence
 
 
 def trusted_in(spec: Spec, trusted: Sequence[Trust]) -> list[Trust]:
-    """Whom a row trusts, in the order in which it runs.
-
-    Args:
-        spec: The entry. Where it has a ``trust`` of its own, that counts.
-        trusted: Whom the task trusts.
-
-    Returns:
-        The row's own levels; ``nobody`` for a method in which every node protects itself; else those of the task, without
-        ``nobody`` unless nothing else is left.
-    """
+    """Whom a row trusts: as it says, else as its task does (a method in which every node protects itself: nobody)."""
     if "trust" in spec:
         return [Trust(t) for t in spec["trust"]]
     if kinds.method(spec["method"]).OFFERS.trusts_nobody:
@@ -139,13 +110,6 @@ def never_private(spec: Spec) -> bool:
 
 
 def row_label(spec: Spec) -> str:
-    """The name of a row in tables.
-
-    Args:
-        spec: The entry.
-
-    Returns:
-        Its ``label``; else its ``model`` or ``variant``; else ``chosen`` where its settings are chosen, and ``default``.
-    """
+    """The label of a method's row: ``label`` if given, else its model or the like."""
     name = spec.get("label") or spec.get("model") or spec.get("variant")
     return str(name or ("chosen" if "select" in spec else "default"))

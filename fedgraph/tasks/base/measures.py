@@ -14,14 +14,9 @@ _NUM_BINS = 15  # of the calibration error (Guo et al., ICML 2017)
 
 
 def probabilities(scores: np.ndarray) -> np.ndarray:
-    """Scores of a classifier as probabilities.
+    """float64 [n, c], rows that sum to 1: ``scores`` themselves where they already are that, otherwise their softmax.
 
-    Args:
-        scores: float [n, c]. A score that is not a number counts as −∞.
-
-    Returns:
-        float64 [n, c], rows that sum to 1: ``scores`` themselves where all are ≥ 0 and each row sums to 1 (within 0.0001);
-        otherwise their softmax.
+    A score that is not a number counts as the lowest of its row.
     """
     found = np.nan_to_num(scores.astype(np.float64), nan=-np.inf, posinf=1e30, neginf=-1e30)
     if found.size and (found >= 0).all() and np.allclose(found.sum(axis=1), 1.0, atol=1e-4):
@@ -32,9 +27,7 @@ def probabilities(scores: np.ndarray) -> np.ndarray:
 def area_under_roc(right: np.ndarray, chances: np.ndarray) -> float:
     """The chance that a member scores higher than a stranger, ties counting one half (Hanley & McNeil 1982): AUROC.
 
-    Args:
-        right: bool [n], some true and some false.
-        chances: float64 [n].
+    right: bool [n], some true, some false. chances: float64 [n].
     """
     _, place, count = np.unique(chances, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(count) - (count - 1) / 2)[place]  # equal scores share the mean of their ranks
@@ -45,9 +38,7 @@ def area_under_roc(right: np.ndarray, chances: np.ndarray) -> float:
 def average_precision(right: np.ndarray, chances: np.ndarray) -> float:
     """Σ (recall_k − recall_{k−1}) · precision_k over the thresholds between different scores, from the highest down.
 
-    Args:
-        right: bool [n], some true.
-        chances: float64 [n].
+    right: bool [n], some true. chances: float64 [n].
     """
     order = np.argsort(-chances, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(chances[order])), chances.size - 1)
@@ -56,12 +47,7 @@ def average_precision(right: np.ndarray, chances: np.ndarray) -> float:
 
 
 def macro_f1(truth: np.ndarray, named: np.ndarray) -> float:
-    """Mean of 2·hits / (truly of the class + named so), over the classes that occur in either.
-
-    Args:
-        truth: int64 [n], n ≥ 1, every class known (≥ 0).
-        named: int64 [n], the class that each row was given.
-    """
+    """Mean of 2·hits / (truly of the class + named so), over the classes that occur in either; int64 [n] both."""
     most = int(max(truth.max(), named.max())) + 1
     both = np.bincount(truth, minlength=most) + np.bincount(named, minlength=most)
     hits = np.bincount(truth[truth == named], minlength=most)
@@ -69,14 +55,8 @@ def macro_f1(truth: np.ndarray, named: np.ndarray) -> float:
 
 
 def calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
-    """Expected calibration error, 0 … 1 (Guo et al., ICML 2017, Equation 3).
-
-    It is the mean of |confidence − accuracy| over ``_NUM_BINS`` equal bins of the confidence, weighted by the rows in each.
-
-    Args:
-        chances: float64 [n, c], probabilities; the confidence of a row is its largest one.
-        truth: int64 [n], every class known (≥ 0).
-    """
+    """Expected calibration error, 0 … 1: mean |confidence − accuracy| over ``_NUM_BINS`` equal bins of the confidence
+    (Guo et al., ICML 2017, Equation 3). chances: [n, c]. truth: int64 [n]."""
     confidence, right = chances.max(axis=1), chances.argmax(axis=1) == truth
     bins = np.minimum((confidence * _NUM_BINS).astype(int), _NUM_BINS - 1)
     gaps = [abs(confidence[bins == b].sum() - right[bins == b].sum()) for b in np.unique(bins)]
@@ -84,15 +64,8 @@ def calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
 
 
 def too_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
-    """A sentence for a test set that is too small for its accuracy to mean much: it says two standard errors at one half.
-
-    Args:
-        truth: int64 [n]; −1 does not count.
-        one: What a tested thing is called.
-
-    Returns:
-        One sentence where fewer than ``FEWEST`` are tested, else nothing.
-    """
+    """A sentence where a test set is too small for its accuracy to mean anything: two standard errors of a half.
+    truth: int64 [n], −1 does not count. one: what a node is called; ``graph`` where each is a whole one."""
     number = int((truth >= 0).sum())
     if number >= FEWEST:
         return ()
@@ -100,24 +73,11 @@ def too_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
 
 
 def measures(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """What a classifier's scores are worth, over the nodes whose class is known.
+    """Metric name → value, over the nodes whose ``truth`` (int64 [n]) is known (≥ 0). scores: [n, c].
 
-    Args:
-        scores: float [n, c], of any scale (``probabilities``).
-        truth: int64 [n]; −1 does not count, and at least one node counts.
-
-    Returns:
-        From the name of a metric to its value:
-
-        * ``accuracy``: the share of nodes that are named right;
-        * ``macro_f1``: averaged over the classes that occur or are named;
-        * ``majority_share``: the share of the largest class, which is the accuracy of naming it always;
-        * ``auroc``, ``average_precision``: one class against the others, averaged over the classes of which the test set has a
-          member and a stranger; left out where there is no such class;
-        * ``calibration_error``: how far confidence and accuracy differ.
-
-    Raises:
-        RuntimeFailure: Learning diverged, so that a score is NaN or infinite.
+    ``macro_f1`` averages over the classes that occur or are named; ``auroc`` and ``average_precision`` are one class against
+    the others, averaged over the classes of which the test set has a member and a stranger; both are left out where there is no
+    such class. ``majority_share`` is the share of the test set's largest class: the accuracy of naming it always.
     """
     known = truth >= 0
     scores, truth = scores[known], truth[known]
@@ -134,11 +94,9 @@ def measures(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
 
 
 def named_measures(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """``accuracy``, ``macro_f1`` and ``majority_share`` (see ``measures``), where each row is given a class and no scores.
+    """``accuracy``, ``macro_f1`` and ``majority_share`` (see ``measures``) where each row is given a class and no scores.
 
-    Args:
-        named: int64 [n], n ≥ 1, the class that each row was given.
-        truth: int64 [n], every class known (≥ 0).
+    named, truth: int64 [n], n ≥ 1, every truth known (≥ 0).
     """
     return {
         "accuracy": float((named == truth).mean()),
@@ -150,21 +108,11 @@ def named_measures(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
 def alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive: int) -> dict[str, float]:
     """How a classifier finds a rare class when only so many nodes can be looked at.
 
-    Args:
-        scores: float [n, c], of any scale (``probabilities``).
-        truth: int64 [n]; −1 does not count.
-        share: Which share of the tested nodes can be looked at, 0 < share ≤ 1; at least one node is.
-        positive: The number of the class that is looked for.
-
-    Returns:
-        Nothing where no tested node is of the class. Else:
-
-        * ``average_precision_positive``: the mean of the precision over all that are found, in the order of the score (by
-          chance it is the class's share);
-        * ``recall_at_alerts``: of the positives, the share that is among the alerts;
-        * ``precision_at_alerts``: of the alerts, the share that is positive.
-
-        Nodes with equal scores at the limit count by their share.
+    share: of the tested nodes, how many can be looked at (at least one node). positive: the class that is looked for.
+    ``average_precision_positive``: the mean of the precision over all that are found, in the order of the score (chance: the
+    class's share). ``recall_at_alerts``, ``precision_at_alerts``: of the positives, how many are among the alerts, and of the
+    alerts how many are positives; nodes with equal scores at the limit count by their share. Empty where no tested node is of
+    the class.
     """
     known = truth >= 0
     chances, right = probabilities(scores[known])[:, positive], truth[known] == positive

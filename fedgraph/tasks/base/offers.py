@@ -55,11 +55,7 @@ class Select(Settings):
 
 
 def distinct(what: str) -> AfterValidator:
-    """A check for a list in a scenario: ``ValueError`` where two of its values are equal.
-
-    Args:
-        what: What one value is called in the message, with its article: ``the value``.
-    """
+    """Of a list in a scenario: refused where two are equal."""
 
     def checked(values: list[Any]) -> list[Any]:
         require_distinct(what, values)
@@ -69,15 +65,7 @@ def distinct(what: str) -> AfterValidator:
 
 
 def checker(row: type[RowKeys]) -> Callable[[Spec], Spec]:
-    """A check for an entry of ``methods``: of the keys that are the task's, and not of those that are its method's.
-
-    Args:
-        row: The model of the task's keys.
-
-    Returns:
-        A function that gives an entry back as it is. It raises ``ValueError`` for a key by its former name, for a wrong value,
-        and for a key without a value. The label is left to the reader, which checks every label.
-    """
+    """A function that returns an entry of ``methods`` as it is; ``ValueError`` where one of its row's keys is wrong."""
 
     def checked(entry: Spec) -> Spec:
         for name in row.model_fields:
@@ -98,12 +86,7 @@ def checker(row: type[RowKeys]) -> Callable[[Spec], Spec]:
 
 
 def of_method(entry: Spec, row: type[RowKeys]) -> Spec:
-    """The settings of an entry's method.
-
-    Args:
-        entry: An entry of ``methods``.
-        row: The model of the keys that are the task's; these are left out, and so is ``method``.
-    """
+    """The keys of an entry that are its method's, without the method's name."""
     return {k: v for k, v in entry.items() if k != "method" and k not in row.model_fields}
 
 
@@ -173,12 +156,7 @@ def no_plugins(params: object) -> list[Nested]:
 
 
 def entries_of(methods: Sequence[Spec], row: type[RowKeys]) -> list[Nested]:
-    """The entries of ``methods`` as nested plugins, for the reader of scenarios.
-
-    Args:
-        methods: The entries.
-        row: The model of the keys that are the task's. They are left out, except for the label, which the reader checks.
-    """
+    """The entries of ``methods`` as nested plugins: without the keys that are the task's, but for the label."""
     given = [{k: v for k, v in m.items() if k not in row.model_fields or k == "label"} for m in methods]
     return [(("methods", index), "methods", m) for index, m in enumerate(given)]
 

@@ -36,13 +36,7 @@ from fedgraph.worlds.world import trusting
 def guarantee_looked_up(made: Plan, partition: Partition) -> Guarantee:
     """The plan's guarantee with every promise beside what the data are.
 
-    Args:
-        made: The plan.
-        partition: The clients. Degrees are those of each client's graph as it is given, before any cut.
-
-    Returns:
-        The guarantee as it is where nothing is promised. Else it holds the promised degree, the largest degree that was found,
-        how many nodes lie above the promise, and how many there are. ``privacy.settle`` prices a broken promise at ε = ∞.
+    Degrees are those of each client's graph as it is given, before any cut.
     """
     promised = made.guarantee.protection.promised_degree
     if promised is None:
@@ -80,17 +74,7 @@ class Settled:
         artefacts: Mapping[str, np.ndarray] | None = None,
         timed: bool = True,
     ) -> Outcome:
-        """What the cell leaves.
-
-        Args:
-            cell: The cell; its key names the account.
-            metrics: The numbers of the cell, by name.
-            facts: The record of its task.
-            notes: Sentences for the report, in the place of those of the plan and of the rounds.
-            measured: The lower bound on ε that an attack proves.
-            artefacts: Small arrays for plots, by name.
-            timed: Whether how long the cell took may be known.
-        """
+        """What the cell leaves. notes: in the place of the plan's and the rounds'. measured: ε that an attack proves."""
         return Outcome(
             metrics=metrics,
             facts=facts,
@@ -108,13 +92,7 @@ class Settled:
 
 
 def settled_price(made: Plan, partition: Partition, outcome: rounds.Outcome) -> Settled:
-    """The price of what was released.
-
-    Args:
-        made: The plan.
-        partition: The clients, in whose graphs every promise is looked up.
-        outcome: What the rounds left, with every release.
-    """
+    """The price of what was released, every promise looked up in ``partition``."""
     guarantee = guarantee_looked_up(made, partition)
     return Settled(made, outcome, guarantee, settle(guarantee, outcome.releases))
 
@@ -122,16 +100,7 @@ def settled_price(made: Plan, partition: Partition, outcome: rounds.Outcome) -> 
 def price_without_release(
     cell: Cell, protection: Protection, delta: float, metrics: dict[str, float], facts: Facts, *, from_sizes: bool
 ) -> Outcome:
-    """What a cell leaves that releases nothing.
-
-    Args:
-        cell: The cell; its key names the account.
-        protection: The unit, the relation and the viewer of the rows beside it.
-        delta: Their δ.
-        metrics: The numbers of the cell, by name.
-        facts: The record of its task.
-        from_sizes: Whether it reads public sizes alone, so that ε = 0. Else it reads raw data, and ε = ∞.
-    """
+    """Of a row that releases nothing: it reads public sizes alone (``from_sizes``; ε = 0), or raw data (ε = ∞)."""
     return Outcome(
         metrics=metrics,
         facts=facts,
@@ -168,17 +137,7 @@ def partition_key(partition: Spec) -> Hashable:
 
 
 def disjoint_clients(held: Graph, partition: Spec, cell: Cell, context: Context) -> Partition:
-    """The clients of the cell's seed.
-
-    Args:
-        held: The graph that is dealt.
-        partition: The settings of the partition, its name among them.
-        cell: Its seed names the random stream; its task is named in the error.
-        context: The root of the random streams.
-
-    Raises:
-        ScenarioError: Two clients would hold the same node.
-    """
+    """The clients of the cell's seed. ``ScenarioError`` where two of them would hold the same node."""
     offers, settings = base.chosen_partition(partition)
     found = offers.split(held, settings, seeds.generator(context.root, "partition", context.dataset, cell.seed))
     if not found.disjoint:
@@ -187,17 +146,7 @@ def disjoint_clients(held: Graph, partition: Spec, cell: Cell, context: Context)
 
 
 def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: Cell, protocol: str) -> None:
-    """Refuse a method that has no answer for a private test node, where test nodes are private.
-
-    Args:
-        setting: What is asked, and what is public.
-        method: The method.
-        cell: Named in the error.
-        protocol: Named in the error.
-
-    Raises:
-        ScenarioError: The method predicts on a public test graph only, and there is none.
-    """
+    """``ScenarioError`` where test nodes are private and the method has no answer for such a node."""
     if not (setting.test_graph_public or setting.public_attributes is not None or method.OFFERS.private_test_nodes):
         raise ScenarioError(
             f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
@@ -208,15 +157,7 @@ def require_answers(setting: protocols.Setting, method: kinds.Classifier, cell: 
 def planned_training_run(
     method: kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, setting: protocols.Setting
 ) -> Plan:
-    """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``).
-
-    Args:
-        method: The method.
-        settings: Its ``Params``.
-        facts: All that a plan may be made from.
-        budget: What the cell may spend, in all.
-        setting: What it says of columns becomes notes of the plan.
-    """
+    """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
     made = column_ranks.plan_with_counts(functools.partial(method.plan, settings, facts), facts, budget)
     return replace(made, notes=(*made.notes, *setting.said))
 
@@ -224,16 +165,10 @@ def planned_training_run(
 def train_alone(
     names: Sequence[str], cell: Cell, context: Context, train_one: Callable[[int], Trained]
 ) -> tuple[list[Trained], Trained, list[float]]:
-    """Train every client for itself, one after another.
-
-    Args:
-        names: The clients, in the order of their numbers; at least one.
-        cell: The cell to which all releases belong.
-        context: Hears how many clients are done.
-        train_one: From the number of a client to its training, as the only client.
+    """Every client for itself, one after another. train_one: number of a client → its training, as the only client.
 
     Returns:
-        (each training; all of them as one; ε of each client's dearest unit). What one person has is at one client, so the
+        each training; all of them as one; ε of each client's dearest unit. What one person has is at one client, so the
         dearest client is the price of all. Owners of edges (entity level) may have some at every client, and pay for all.
     """
     each: list[Trained] = []
@@ -263,23 +198,11 @@ def train(
     masks: Masks | None = None,
     keep: frozenset[int] = frozenset(),
 ) -> Trained:
-    """Train one method in one world: all rounds, and their price.
+    """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
 
-    One client without noise begins as a curator does, so both end with the same model.
-
-    Args:
-        world: Who holds what, and what is public.
-        key: Names the partition at the workers; equal keys mean equal partitions.
-        made: The plan. Where ranks of columns are estimated, the counts for them are released before its first round.
-        cell: The cell; it names the random streams.
-        context: Where the rounds run, and what hears of them.
-        who: Names one of several trainings of a cell.
-        attendance: Which clients answer in which round. None: all do.
-        masks: How the sums of a masked plan are hidden.
-        keep: After which rounds, counted from 1, the state is kept (``federation.rounds``).
-
-    Returns:
-        The training. Its world has columns on one scale.
+    attendance: which clients answer in which round; None where all do. masks: how sums are hidden.
+    keep: after which rounds, counted from 1, the state is kept (``federation.rounds``). One client without noise begins as a
+    curator does, so both end with the same model.
     """
     shared = context.runtime.share(("partition", context.label, key), world.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)

@@ -56,13 +56,7 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """All that is run, seed by seed: the leak-exposing rows, the rows on raw data, then every model, budget and encoder.
-
-    Before the rows of each model stand those of ``constant embedding`` at its first budget, unless that is ∞.
-
-    Raises:
-        ScenarioError: The data are one graph, or a class has too few graphs.
-    """
+    """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
     collection = _collection(params, context)
     collections.require_classes(collection, params.folds)
     smallest = min(g.num_nodes for g in collection.graphs)
@@ -97,14 +91,7 @@ def _cell(context: Context, method: str, row: graph_settings.CodedRow, smallest:
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
-    """The method's plan from public facts: the sizes of the graphs that each client holds.
-
-    Returns:
-        None for the rows that read sizes or raw data, where no model runs.
-
-    Raises:
-        ScenarioError: A degree is promised, and ``gin`` reads it from the features of neighbours, too.
-    """
+    """The method's plan from public facts: the sizes of the graphs that each client holds. None where no model runs."""
     return None if cell.variant == "baseline" else _planned(params, cell, context)[0]
 
 
@@ -138,10 +125,7 @@ def _planned(params: Params, cell: Cell, context: Context) -> tuple[Plan[Any, Em
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """One row for one fold: train and encode at the clients, compare and classify at the server.
-
-    Rows of the kind ``baseline`` and of ``constant embedding`` train nothing, and release nothing.
-    """
+    """One row for one fold."""
     collection = _collection(params, context)
     if cell.variant == "baseline":
         split, dealt = _dealt(params, cell.seed, context)

@@ -21,17 +21,7 @@ from fedgraph.types import GraphCollection
 
 
 def in_order(received: list[np.ndarray | None], dealt: collections.Dealt, width: int) -> list[np.ndarray]:
-    """The embedding of each graph, in the order of the collection.
-
-    Args:
-        received: For each client, float64 [n, h], the rows of all its graphs. None: it never sent any, so it is known by its
-            sizes alone, and its rows are ½ everywhere.
-        dealt: Who holds which graph.
-        width: h, numbers of one row.
-
-    Returns:
-        For each graph, float64 [n, h].
-    """
+    """One embedding per graph of the collection. A client that never sent one is known by its sizes alone: ½ everywhere."""
     found: list[np.ndarray] = [np.zeros(0)] * dealt.order.size
     at = 0
     for rows, sizes in zip(received, dealt.sizes, strict=True):
@@ -50,25 +40,11 @@ def model_accuracy(
     split: Split,
     tuned: bool,
 ) -> dict[str, float]:
-    """What the shared model itself reaches on the graphs in clear.
+    """``model``: test accuracy of the shared model itself, on the graphs in clear.
 
-    Args:
-        made: The plan.
-        state: The final state, with copies of the model where the server kept some.
-        dealt: The graphs, as clients hold them.
-        collection: The true classes.
-        split: Which graphs train, choose and are tested.
-        tuned: Whether accuracies of other choices are computed, too.
-
-    Returns:
-        From the name of a metric to an accuracy:
-
-        * ``model``: of the last model on test graphs;
-        * ``model_on_training`` (``tuned``): of the last model on the graphs that it was trained on;
-        * ``model_by_validation`` (``tuned``, with copies): on test graphs, of the copy that is best on validation graphs, the
-          first of equals;
-        * ``model_tuned_on_test`` (``tuned``, with copies): of the copy that is best on the test graphs themselves. It is no
-          result: it shows what that would print.
+    tuned: also ``model_on_training``, the accuracy on the graphs it was trained on; and where the server kept copies of the
+    model, test accuracies of the copy that is best on validation graphs (``model_by_validation``, the first of equals) and of
+    the one that is best on the test graphs themselves (``model_tuned_on_test``: no result, it shows what that would print).
     """
 
     def right(parameters: np.ndarray) -> np.ndarray:
@@ -116,16 +92,7 @@ def facts(collection: GraphCollection, dealt: collections.Dealt, split: Split) -
 def with_bounds(
     facts: GraphClassificationFacts, made: Plan[Any, Embedding], dealt: collections.Dealt, collection: GraphCollection
 ) -> GraphClassificationFacts:
-    """The facts with the ε of each graph's own release, and the best accuracy that any classifier can make of it.
-
-    They stay as they are unless there are two classes and every graph's release has a finite pure ε.
-
-    Args:
-        facts: What the tables show beside every row.
-        made: The plan, with the ε of each graph's release.
-        dealt: Who holds which graph.
-        collection: The graphs; their sizes are public, and may help a classifier (``bayes.best_given_public``).
-    """
+    """The facts with the ε of each graph's own release, and the best that any classifier can make of it (pure ε only)."""
     if collection.num_classes != 2 or not made.made.graph_epsilons:
         return facts
     epsilons = np.empty(dealt.order.size)
@@ -145,20 +112,9 @@ def with_bounds(
 def judge_embeddings(
     distances: np.ndarray, labels: np.ndarray, split: classify.Split, rng: np.random.Generator, how: Params
 ) -> dict[str, float]:
-    """Classify graphs by their distances, and say how often that is right.
+    """``accuracy`` and ``macro_f1`` of the SVM on exp(−γD), its settings, ``knn<k>``, and the majority share of the test rows.
 
-    Args:
-        distances: float64 [graphs, graphs].
-        labels: int64 [graphs], the true classes.
-        split: Which graphs train, choose and are tested. Where none chooses, inner folds of the training graphs do.
-        rng: Draws the inner folds.
-        how: The classifier, its neighbours, and what is done about negative eigenvalues.
-
-    Returns:
-        From the name of a metric to its value: ``accuracy``, ``macro_f1`` and ``majority_share`` of a support vector machine
-        on exp(−γD), or of the first vote where ``classifier`` is ``neighbours``; ``knn<k>``, the accuracy of each vote. Of the
-        support vector machine also ``most_negative_eigenvalue`` and, where asked for, ``tuned_on_test``, the accuracy with
-        settings that were picked on the test graphs: no result.
+    Without validation rows inner folds choose.
     """
     nearest = {k: classify.nearest(distances, labels, (split,), k) for k in how.neighbours}
     votes = {f"knn{k}": found.mean for k, found in nearest.items()}

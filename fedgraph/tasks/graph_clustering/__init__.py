@@ -58,11 +58,7 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """All that is run, seed by seed: the rows that see no embedding, then every entry, budget, encoder and comparison.
-
-    Raises:
-        ScenarioError: The data are a collection, and the scenario asks for public nodes or for training.
-    """
+    """Per seed: the rows that see no embedding, then every entry, budget and encoder."""
     found: list[Cell] = []
     rows = rows_of(params)
     collection_of(params, context)  # refuses what cannot be
@@ -94,13 +90,7 @@ def _row(params: Params, cell: Cell) -> Row:
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan[Any, Embedding] | None:
-    """The method's plan from public facts: the sizes of the small graphs, and who holds which node.
-
-    Where clients are classified, the plan assumes that the labels of graphs are public.
-
-    Returns:
-        None for the rows that read sizes or degrees, which release nothing.
-    """
+    """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
     if cell.method in (SIZE, DEGREES):
         return None
     graph, row = graph_of(params, context), _row(params, cell)

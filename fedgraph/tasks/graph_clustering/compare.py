@@ -87,18 +87,7 @@ def vectors(received: Sequence[np.ndarray], how_many: Clustering, cell: Cell, co
 def discrepancies(
     made: Sequence[MetricSpace], options: gromov.GromovOptions, how_many: Clustering, cell: Cell, context: Context
 ) -> Found:
-    """Compare clients by Gromov-Wasserstein discrepancies, and cluster them by k-means with barycentres.
-
-    Args:
-        made: The metric space of each client.
-        options: How each pair is solved.
-        how_many: How clusters are made.
-        cell: Names the random streams. With seed 0 a picture of the two largest clients is made.
-        context: Where all is computed.
-
-    Returns:
-        Discrepancies and clusters. The facts say how much the local minima vary, and how ours and POT's agree.
-    """
+    """All pairs, k-means with barycentres, and how much the local minima vary."""
     distances, solved = all_pairs(made, options, context)
     rng = seeds.generator(context.root, *cell.path, "cluster")
     found = context.runtime.on_server(_kmeans, tuple(made), options, how_many, rng, distances)
@@ -116,9 +105,8 @@ def discrepancies(
 def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
     """What Gromov-Wasserstein matched between the two largest clients, whose sizes are public, for a picture.
 
-    Returns:
-        ``matched``: int64 [2], their numbers; ``coupling``: float32 [n, m]; ``places_one``: float32 [n, 2] and ``places_two``:
-        float32 [m, 2], maps of their own distances. Nothing where there is one client.
+    matched: int64 [2], their numbers. coupling: float32 [n, m]. places_one, places_two: float32 [n, 2] and [m, 2], maps of
+    their own distances.
     """
     sizes = np.array([space.num_points for space in made])
     pair = np.sort(np.argsort(-sizes, kind="stable")[:2])
@@ -152,16 +140,9 @@ def _kmeans(
 def minima_variation(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator
 ) -> LocalMinima | None:
-    """How much lower the careful search ends than one descent, on a sample of ``SAMPLED`` pairs at most.
+    """Of a sample of pairs, the share where the careful search is lower than one descent, and by how much on average.
 
-    Args:
-        spaces: The metric space of each client.
-        options: How the task solves pairs; its solver, restarts and kicks are replaced.
-        rng: Draws the pairs.
-
-    Returns:
-        The share of pairs where the careful search is lower, and the mean of (one − best)/one over all sampled pairs. None
-        where there is no pair.
+    None where there is no pair. Its ``drop`` is the mean of (one − best)/one over all sampled pairs.
     """
     which = gromov.pairs(len(spaces))
     if not len(which):
@@ -176,17 +157,9 @@ def minima_variation(
 
 
 def accuracy(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
-    """Classify clients over five folds, where the labels of the other four folds are known.
-
-    Args:
-        distances: float64 [graphs, graphs]; a negative entry counts as 0.
-        truth: int64 [graphs], the true classes, all known. Graphs of a class with fewer members than folds are left out.
-        rng: Draws the folds.
-
-    Returns:
-        ``accuracy`` of a support vector machine on exp(−γD), whose settings are chosen on the known graphs, and ``knn5`` of
-        the votes of the five nearest, both as means over the folds. Nothing where fewer than ten graphs or two classes are
-        left.
+    """Mean accuracy over five folds, where the labels of the other four are known: ``accuracy`` of a support vector machine on
+    exp(−γD), its settings chosen on the known graphs, and ``knn5`` of the votes of the five nearest. Graphs of a class
+    with fewer members than folds are left out.
     """
     kept = np.flatnonzero(np.bincount(truth, minlength=truth.max() + 1)[truth] >= FOLDS)
     if kept.size < 2 * FOLDS or np.unique(truth[kept]).size < 2:

@@ -19,11 +19,7 @@ MOST_DEGREE = 64  # largest one-hot degree, where the nodes of a collection have
 
 
 def collection_of(params: Params, context: Context) -> GraphCollection | None:
-    """The collection that is clustered, ready to be read; None where the data are one graph.
-
-    Raises:
-        ScenarioError: The scenario asks for public nodes or for training, which a collection does not allow.
-    """
+    """The collection that is clustered, ready to be read; None where the data are one graph."""
     given = context.data
     if not isinstance(given, GraphCollection):
         return None
@@ -56,16 +52,7 @@ def graph_of(params: Params, context: Context) -> Graph:
 
 
 def partition_of(params: Params, seed: int, context: Context) -> Partition:
-    """The clients of a seed: ego-networks, or the graphs of a collection.
-
-    Args:
-        params: The partition, and whether labels of centres train (``labels: others`` hides them).
-        seed: The number of the repetition. A collection is dealt in the same way in each.
-        context: The data, and the root of the random streams.
-
-    Raises:
-        ScenarioError: The partition has no centres.
-    """
+    """The clients of a seed."""
     collection = collection_of(params, context)
 
     def make() -> Partition:
@@ -105,23 +92,12 @@ def centres_of(partition: Partition) -> np.ndarray:
 
 
 def without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
-    """The same clients without the labels of some nodes.
-
-    Args:
-        partition: The clients.
-        nodes: int64, ids. Their labels are hidden from every client: a centre is in its neighbours' networks, too.
-    """
+    """The same clients, with the labels of ``nodes`` hidden from each of them: a centre is in its neighbours' networks, too."""
     return partition.with_graphs(lambda s: replace(s.graph, labels=np.where(np.isin(s.nodes, nodes), -1, s.graph.labels)))
 
 
 def public_of(params: Params, seed: int, context: Context) -> Graph | None:
-    """The public nodes of a seed, with the edges among them; None where none are public.
-
-    They are drawn from those that no client holds: ``public_share`` of all nodes, and one at least.
-
-    Raises:
-        ScenarioError: Clients leave fewer nodes than are asked for.
-    """
+    """The public nodes, drawn from those that no client holds, with the edges among them; None where none are public."""
     if not params.public_share:
         return None
     graph = graph_of(params, context)

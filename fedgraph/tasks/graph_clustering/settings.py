@@ -131,10 +131,7 @@ def compared(entry: Spec) -> list[Compare]:
 
 
 def rows(params: Params) -> list[Row]:
-    """All rows of the table, in order: entries, their budgets, encoders, comparisons.
-
-    In clear, and where one vector of a graph is released, there is no choice of encoders: the first one stands in the row.
-    """
+    """All rows, in order: entries, their budgets, encoders, comparisons."""
     found = []
     for index, entry in enumerate(params.methods):
         pooled = entry.get("release", "rows") != "rows"

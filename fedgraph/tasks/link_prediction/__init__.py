@@ -71,11 +71,7 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: Context) -> list[Cell]:
-    """Every cell, seed by seed (``base.grid``); with ``owners`` then every row of clients alone.
-
-    Raises:
-        DataError: A row protects owners of edges, and no edge has one.
-    """
+    """Every cell, seed by seed (``base.grid``). ``DataError`` where a row protects owners of edges, and no edge has one."""
     if any(spec.get("unit") == "entity" for spec in params.methods) and not _graph(context).edge_owners:
         raise DataError(
             f"{context.dataset}: no edge names an owner; unit: entity needs owners of edges (owner: a column of edges.csv), "
@@ -103,41 +99,19 @@ def plan(params: Params, cell: Cell, context: Context) -> Plan:
 
 
 def everybody(params: Params, graph: Graph, public: Graph | None) -> protocols.Setting:
-    """The setting in which all edges are learnt from, for a model that is used: none is hidden.
-
-    Args:
-        graph: All people and their edges.
-        public: Must be None.
-
-    Raises:
-        ScenarioError: There are public people; all features are public already.
-    """
+    """All edges of ``graph`` are learnt from, none is hidden. ``ScenarioError`` for public people."""
     if public is not None:
         raise ScenarioError("a row of links takes nobody as public beside all features: leave --public away")
     return _setting(replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids)))
 
 
 def give_setting(params: Params, cell: Cell, context: Context, setting: protocols.Setting) -> None:
-    """Let a cell train on a setting in the place of a split of its own.
-
-    Args:
-        params: The task's settings.
-        cell: The cell.
-        context: It must not have made the cell's split yet.
-        setting: What is held and public. No edge is hidden, and none is asked for.
-    """
+    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
     context.cached(_split_key(params, cell.seed, context), lambda: (setting, np.zeros((0, 2), dtype=np.int64)))
 
 
 def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
-    """What a budget is charged before a cell runs.
-
-    Returns:
-        (the cell's plan; its guarantee, with every promise looked up in the data).
-
-    Raises:
-        ScenarioError: The scenario attacks the cell or trains clients alone, which no budget counts.
-    """
+    """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what nobody prices."""
     if params.attack is not None or params.owners:
         raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
     world = _world(params, cell, context)
@@ -146,24 +120,13 @@ def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Gua
 
 
 def train(params: Params, cell: Cell, context: Context, client: int = 0, who: tuple[str, ...] = ()) -> training.Trained:
-    """Train the cell: all rounds, and their price. Nothing is asked.
-
-    Args:
-        params: The task's settings.
-        cell: The cell.
-        context: Where the rounds run.
-        client: Which client trains, where every client is alone.
-        who: Its name, for its random streams.
-    """
+    """All rounds of the cell, and their price; nothing is asked. client, who: which one, where every client is alone."""
     world = _world(params, cell, context, client)
     return training.train(world, _key(params, cell, client), _plan(params, cell, world), cell, context, who)
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """Train on the edges that are held, and score the hidden ones beside pairs that are none.
-
-    The metrics are those of ``learning.links.measure``, and what attacks found. Clients alone have no metric of all.
-    """
+    """Train on the edges that are held, score the hidden ones beside pairs that are none."""
     if cell.world == ALONE:
         return _run_alone(params, cell, context)
     done, hidden = train(params, cell, context), _split(params, cell.seed, context)[1]

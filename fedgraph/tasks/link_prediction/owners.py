@@ -59,19 +59,7 @@ class Question:
 
 def questions_of(graph: Graph, federation: Federation, hidden: np.ndarray, negatives: int, path: Sequence[str | int],
                  context: Context) -> list[Question]:  # fmt: skip
-    """What each owner is asked.
-
-    Args:
-        graph: The data, with all edges: no pair without a tie is one that was hidden.
-        federation: Each owner a client.
-        hidden: int64 [m, 2], all hidden ties.
-        negatives: How many pairs without a tie each owner is asked.
-        path: Names the random streams that draw them.
-        context: The root of the random streams.
-
-    Returns:
-        One question for each owner; an empty one where it has no hidden tie, or no pair without a tie.
-    """
+    """One for each owner, empty where it has no hidden tie, or no pair without a tie. path: names the random stream."""
     found, owner = [], np.zeros(graph.num_nodes, dtype=np.int64)
     for share in federation.partition.subgraphs:
         owner[share.nodes] = share.client
@@ -88,19 +76,7 @@ def questions_of(graph: Graph, federation: Federation, hidden: np.ndarray, negat
 def results_of(
     world: World, federation: Federation, questions: Sequence[Question], scores: Scores, prices: Sequence[float], toward: str
 ) -> tuple[ClientResult, ...]:
-    """What each owner reaches.
-
-    Args:
-        world: Who trained together.
-        federation: Each owner a client.
-        questions: One for each owner.
-        scores: From the number of an owner and pairs to float64 [m], the scores of the model that it has.
-        prices: ε of each owner's dearest unit.
-        toward: From whom these ε protect.
-
-    Returns:
-        One result of everybody, whose numbers are means over all hidden ties that were asked; then one for each owner.
-    """
+    """One of everybody, whose numbers are means over all hidden ties that were asked, and one for each owner."""
     participation = {Kind.ALONE: "alone", Kind.TOGETHER: "federated", Kind.WHOLE: "curator"}[world.kind]
     found = []
     for client, question in enumerate(questions):

@@ -60,14 +60,7 @@ def alone(params: Params, cell: Cell) -> bool:
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan:
-    """The method's plan from public facts: counts, client sizes, the public test graph or attributes.
-
-    Where a row chooses its settings, it is the plan of that choice: one release of the best trial.
-
-    Raises:
-        ScenarioError: The method cannot serve in this setting, or the federation's rounds cannot be.
-        PrivacyError: The budget does not pay for the choice.
-    """
+    """The method's plan from public facts: counts, client sizes, the public test graph or attributes; or that of a choice."""
     selects = selecting_of(params, cell, context)
     return _plan_one(params, cell, context) if selects is None else selects.priced.plan
 
@@ -102,13 +95,9 @@ def selecting_of(params: Params, cell: Cell, context: Context) -> selecting.Sele
 
 
 def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Guarantee]:
-    """What a budget is charged before a cell runs.
+    """The cell's plan, and its guarantee with every promise looked up in the data: what a budget is charged before it runs.
 
-    Returns:
-        (the cell's plan; its guarantee, with every promise looked up in the data).
-
-    Raises:
-        ScenarioError: The cell would read private data beside its plan: it is attacked, or a map is drawn.
+    Raises ``ScenarioError`` where the cell would read private data beside its plan.
     """
     if params.attack is not None or params.map:
         raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
@@ -117,10 +106,7 @@ def priced_plan(params: Params, cell: Cell, context: Context) -> tuple[Plan, Gua
 
 
 def train(params: Params, cell: Cell, context: Context) -> training.Trained:
-    """Train the cell: all rounds, and their price. Nothing is tested.
-
-    Of a row that chooses its settings it is the best trial, at the price of the whole choice.
-    """
+    """All rounds of the cell, and their price; nothing is tested. Of a row that chooses its settings, the best trial."""
     selects = selecting_of(params, cell, context)
     return _train_one(params, cell, context) if selects is None else selects.train()
 
@@ -135,10 +121,7 @@ def _train_one(params: Params, cell: Cell, context: Context) -> training.Trained
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """Train one cell, price it, and test it; attack it where that is asked for.
-
-    The metrics are those of ``base.measures.measures``, what attacks found, what travelled, and with a map ``silhouette``.
-    """
+    """Train, count, test."""
     done, method = train(params, cell, context), _method(params, cell)[0]
     made, setting, partition = done.plan, done.world.setting, done.world.partition
     who = attendance.drawn_attendance(params.federation, made, cell, context)
@@ -217,11 +200,7 @@ def _dealt_world(params: Params, cell: Cell, context: Context) -> DealtWorld:
 
 
 def clients(params: Params, cell: Cell, context: Context) -> Partition:
-    """Who holds which node, for a project that is deployed.
-
-    Raises:
-        ScenarioError: The model reads columns of numbers as ranks, which a deployment does not know.
-    """
+    """Who holds which node. ``ScenarioError`` where the model reads columns as ranks, which a deployment does not know."""
     world = _dealt_world(params, cell, context)
     if world.facts.columns is not None or world.setting.ranks is not None:
         raise ScenarioError(f"{context.dataset}: columns of numbers became ranks, which no project carries; give them bounds")
@@ -235,14 +214,7 @@ def _method(params: Params, cell: Cell) -> tuple[kinds.Classifier, Any]:
 
 
 def give_setting(params: Params, cell: Cell, context: Context, setting: protocols.Setting) -> None:
-    """Let a cell train on a setting in the place of a split of its own.
-
-    Args:
-        params: The task's settings.
-        cell: The cell.
-        context: It must not have made the cell's split yet.
-        setting: What is held, asked and public, with columns of numbers as they are.
-    """
+    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
     context.cached(("unscaled", *_setting_key(params, cell, context)), lambda: setting)
 
 

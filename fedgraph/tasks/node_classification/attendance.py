@@ -35,19 +35,7 @@ _ONE_BY_ONE = (
 
 
 def with_answers(settings: Participation, facts: PublicFacts, cell: Cell, method: kinds.Method) -> PublicFacts:
-    """Public facts with how many answers a round has at least.
-
-    Args:
-        settings: Who answers, as the scenario says.
-        facts: The facts as they are without it. They stay as they are where there are no rounds of clients, or where every
-            client answers.
-        cell: Named in errors.
-        method: The method; it says whether rounds may miss clients, and whether masks hide its sums.
-
-    Raises:
-        ScenarioError: The method needs every client or has no sum that masks hide, a round asks for more answers than there
-            are clients, buffer and concurrency do not fit, or a secure sum would hold one client only.
-    """
+    """Public facts with how many answers a round has. ``ScenarioError`` where the method needs every client."""
     hidden = settings.secure_aggregation == "masks" and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
     if hidden and method.OFFERS.num_sent is None:
         able = kinds.names_offering(lambda offers: offers.num_sent)
@@ -87,20 +75,7 @@ def plan_with_sampling_note(made: Plan) -> Plan:
 
 
 def behind_masks(settings: Participation, made: Plan, budget: Budget, method: kinds.Method) -> Plan:
-    """The plan whose sums are carried out with masks, where these are asked for.
-
-    Args:
-        settings: How sums are hidden, as the scenario says.
-        made: The plan for simulated sums.
-        budget: What the cell may spend; noise of whole numbers is chosen anew within it.
-        method: The method; it says how many numbers a message has.
-
-    Returns:
-        The plan as it is where nothing is masked.
-
-    Raises:
-        ScenarioError: Ranks of columns are estimated before, or masks cannot carry the plan (``secure.plan.masked_plan``).
-    """
+    """The plan whose sums are carried out with masks, where they are asked for; ``ScenarioError`` where they cannot be."""
     num_sent = method.OFFERS.num_sent
     if num_sent is None or masks_of(settings, made) is None:
         return made
@@ -145,17 +120,7 @@ def drawn_attendance(settings: Participation, made: Plan, cell: Cell, context: C
 
 
 def possible_plan(settings: Participation, made: Plan, cell: Cell, context: Context) -> Plan:
-    """The plan as it is, if some round of it has its answers.
-
-    Args:
-        settings: Who answers, as the scenario says.
-        made: The plan.
-        cell: Its data set and seed name the public coins.
-        context: The root of the random streams.
-
-    Raises:
-        ScenarioError: No round has its answers, so that nothing would be trained.
-    """
+    """The plan as it is; ``ScenarioError`` where none of its rounds will have its answers, so that nothing would be trained."""
     if not made.facts.attendance.words or settings.mode == "asynchronous":
         return made
     least = made.facts.attendance.least_answers or 1
@@ -169,15 +134,7 @@ def possible_plan(settings: Participation, made: Plan, cell: Cell, context: Cont
 
 
 def metrics_of(sent: SentBytes | None) -> dict[str, float]:
-    """What travelled, as metrics.
-
-    Args:
-        sent: What ``facts_of`` found.
-
-    Returns:
-        ``bytes_down`` and ``bytes_up`` of one client and round; ``seconds_<link>`` of all rounds; where clients answer when
-        they are done, ``staleness`` and ``most_updates`` of one client. Nothing where nothing was sent.
-    """
+    """The same numbers as rows of the results: bytes per client and round, seconds of all rounds."""
     if sent is None or not sent.up:
         return {}
     seconds = {f"seconds_{name.replace(' ', '_')}": found for name, found in sent.seconds.items()}
@@ -190,19 +147,7 @@ def metrics_of(sent: SentBytes | None) -> dict[str, float]:
 def facts_of(
     settings: Participation, who: Attendance | None, trained: Outcome, num_clients: int, cell: Cell, context: Context
 ) -> SentBytes | None:
-    """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered.
-
-    Args:
-        settings: Who answers, and how long a client computes.
-        who: Who answered; None: everybody did.
-        trained: The rounds, with the bytes of each.
-        num_clients: How many there are.
-        cell: Its data set and seed name the public coins.
-        context: The root of the random streams.
-
-    Returns:
-        None where there is one client only.
-    """
+    """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered."""
     if num_clients == 1:
         return None
     times = who

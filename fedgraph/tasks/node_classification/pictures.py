@@ -14,15 +14,9 @@ MOST_NODES = 1000  # t-SNE of more takes longer than the training
 
 
 def curve_rounds(points: int, plan: Plan) -> frozenset[int]:
-    """After which rounds, counted from 1, the state is kept so that its accuracy can be drawn.
+    """After which rounds, counted from 1, accuracy is kept: at most ``points``, evenly spaced, the last always among them.
 
-    Args:
-        points: How many rounds at most; 0: none.
-        plan: The plan. A method that has no answer before its last phase (``Offers.answers_every_round``) has no curve, nor has
-            a plan of a single round.
-
-    Returns:
-        Evenly spaced rounds, the last one always among them; nothing where there is no curve.
+    A method that has no answer before its last phase (``Offers.answers_every_round``) has no curve, nor has a single round.
     """
     many = plan.schedule.rounds
     if not points or many < 2 or not kinds.method(plan.method).OFFERS.answers_every_round:
@@ -31,16 +25,10 @@ def curve_rounds(points: int, plan: Plan) -> frozenset[int]:
 
 
 def node_map(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], float]:
-    """A map of nodes in the plane, and how far the classes keep together.
+    """(artefacts ``map`` [m, 2] and ``classes`` [m], silhouette of the classes in the embedding, −1 … 1).
 
-    Args:
-        scores: float [n, c], one embedding for each node.
-        labels: int64 [n]; nodes of −1 are left out.
-        rng: Draws the m nodes that are shown, at most ``MOST_NODES``, and the start of t-SNE.
-
-    Returns:
-        (the artefacts ``map``, float32 [m, 2], and ``classes``, int16 [m]; the silhouette of the classes in the embedding,
-        −1 … 1). With fewer than two classes, or as many as nodes, the silhouette is NaN.
+    scores: [n, c], one embedding per node. labels: int64 [n], −1 nodes are left out. m: at most ``MOST_NODES``, drawn
+    by ``rng``. With fewer than two classes, or as many as nodes, the silhouette is NaN.
     """
     from sklearn.metrics import silhouette_score  # its import takes a second
 

@@ -62,14 +62,7 @@ class Judges:
     alone: bool
 
     def right(self, fitted: Trained) -> np.ndarray:
-        """Which judges a training answers rightly.
-
-        Args:
-            fitted: One training.
-
-        Returns:
-            float64 [judges, 1], 1 for each that is answered rightly, else 0.
-        """
+        """float64 [judges, 1]: 1 for each that is answered rightly, else 0."""
         plan, state, setting = fitted.plan, fitted.outcome.state, fitted.world.setting
         predict = kinds.classifier(plan.method).predict
         if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
@@ -83,16 +76,7 @@ class Judges:
 
 
 def judges_and_trainers(setting: Setting, protocol: str, rng: np.random.Generator) -> tuple[Setting, Judges]:
-    """Divide the labelled people into those who train and those who judge.
-
-    Args:
-        setting: What is held, asked and public.
-        protocol: Under ``transductive`` judges lose their labels and stay; else they leave the training graph.
-        rng: A public coin, so that who judges is public, as who trains is.
-
-    Returns:
-        (the setting without the judges; the judges: a fifth of the labelled people, at most ``MOST_JUDGES``, at least one).
-    """
+    """(what trains, who judges). rng: a public coin, so that who judges is public, as who trains is."""
     held = setting.held
     labelled = np.flatnonzero(held.labels >= 0)
     rows = np.sort(rng.permutation(labelled)[: min(MOST_JUDGES, max(1, round(_JUDGES * labelled.size)))])
@@ -157,11 +141,7 @@ class Selecting:
 
     @cached_property
     def rows(self) -> tuple[Params, ...]:
-        """The task's settings with each combination.
-
-        Raises:
-            ScenarioError: The method does not have such a setting, or not with that value.
-        """
+        """The task's settings with each combination. ``ScenarioError`` for a setting that the method does not have."""
         return tuple(map(self._with, self.select.choices))
 
     def _with(self, choice: Spec) -> Params:
@@ -177,22 +157,14 @@ class Selecting:
         return self.params.model_copy(update={"methods": methods})
 
     def trial_context(self, engine: SerialRuntime) -> Context:
-        """The context of one training. Nobody counts its rounds: how many trainings there were is a secret.
-
-        Args:
-            engine: Where its rounds run.
-        """
+        """Of trainings whose rounds nobody counts: how many there were is a secret."""
         mine = Context(self.context.label, self.context.dataset, self.context.data, self.context.root, 1, engine)
         self.give(self.params, self.cell, mine, self.setting)
         return mine
 
     @property
     def priced(self) -> Priced:
-        """The choice among trainings of the largest ε whose best costs at most the cell's ε (found by halving an interval).
-
-        Raises:
-            PrivacyError: There is none, or the price of a trial is not that of its releases.
-        """
+        """The trainings of the largest ε whose best costs at most the cell's. ``PrivacyError`` where there is none."""
         return self.context.cached(("choice", self.cell.path), self._affordable)
 
     def _affordable(self) -> Priced:
@@ -228,11 +200,7 @@ class Selecting:
         return Priced(epsilon, made)
 
     def train(self) -> Trained:
-        """Train K times, each time with noise of its own and with settings drawn evenly from all combinations.
-
-        Returns:
-            The training of the highest noisy score, at the price of the whole choice. K stays secret.
-        """
+        """K trials, each with noise of its own; the one of the highest noisy score, at the price of all."""
         priced, cell, root = self.priced, self.cell, self.context.root
         picks = seeds.secret_generator(root, "candidates", *cell.path)
         door = Desk(cell.key, 0, 0, priced.plan.schedule.releases, seeds.secret_generator(root, "choice", *cell.path))
@@ -257,11 +225,7 @@ class Selecting:
 
 
 def _protection(plans: list[Plan]) -> Protection:
-    """The protection of all trainings together: what any of them assumes, except that nothing was tuned, and that K is secret.
-
-    Raises:
-        PrivacyError: The trainings differ in unit, relation, viewer, promises or δ.
-    """
+    """Of all trainings together: what any of them assumes, but for the search, which is counted."""
     every = [plan.guarantee.protection for plan in plans]
     assumed = dict.fromkeys(a for protection in every for a in protection.assumptions if a is not Assumption.UNTUNED)
     found = {replace(one, assumptions=(*assumed, Assumption.TRIALS_SECRET)) for one in every}
@@ -271,14 +235,7 @@ def _protection(plans: list[Plan]) -> Protection:
 
 
 def _require_priced(plans: list[Plan]) -> Mechanism:
-    """Refuse plans among which no choice is priced.
-
-    Returns:
-        How a score leaves that costs nothing, because it reads only what is released or public.
-
-    Raises:
-        PrivacyError: A person is at several clients, a score reads private edges, or no score tells the settings apart.
-    """
+    """How a score that costs nothing leaves. ``PrivacyError`` where the price of a trial is not that of its releases."""
     for made in plans:
         guarantee, reads = made.guarantee, kinds.method(made.method).OFFERS.reads
         if guarantee.holdings is not None or guarantee.per_end:
@@ -294,12 +251,7 @@ def _require_priced(plans: list[Plan]) -> Mechanism:
 
 
 def selection_sentence(choice: Choice, epsilon: float) -> str:
-    """A sentence for the report.
-
-    Args:
-        choice: What was chosen.
-        epsilon: The ε of the whole choice.
-    """
+    """For the report. epsilon: of all of it."""
     return (
         f"Settings chosen privately: {choice.words}, the best of a secret number of trainings ({choice.among:g} on average, "
         f"{choice.combinations} combinations) by a noisy score, {100 * choice.score:.1f} % right of {choice.judges:,} people "

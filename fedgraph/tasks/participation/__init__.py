@@ -148,22 +148,14 @@ def alone(params: Params, cell: Cell) -> bool:
 
 
 def plan(params: Params, cell: Cell, context: Context) -> Plan:
-    """The plan of the cell's world; where every client is alone, the plan of the largest one.
-
-    Raises:
-        ScenarioError: The method cannot serve in this setting, or a client asks for an ε that no noise of its own gives.
-    """
+    """The plan of the cell's world; of ``alone``, the largest client's."""
     federation = _federation(params, cell.seed, context)
     client = int(np.argmax([s.nodes.size for s in federation.partition.subgraphs]))
     return _planned(params, cell, federation, _dealt(params, cell, federation, context, client))
 
 
 def run(params: Params, cell: Cell, context: Context) -> Outcome:
-    """Train in the cell's world, price it, and test each client's nodes.
-
-    The metrics are those of everybody. They are empty where a client was left out and where every client is alone, because
-    such rows are not ranked with others.
-    """
+    """Train in the cell's world, count, and test each client's nodes."""
     federation = _federation(params, cell.seed, context)
     if cell.world == ALONE:
         return _run_alone(params, cell, context, federation)

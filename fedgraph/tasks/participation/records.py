@@ -30,16 +30,7 @@ Answers = Callable[[Graph], np.ndarray]  # of one model: graph → scores [n, c]
 
 
 def number_of_client(name: str, names: Sequence[str], key: str) -> int:
-    """The number of a client.
-
-    Args:
-        name: Its name.
-        names: All clients, in the order of their numbers.
-        key: The key of the scenario that names it, for the error.
-
-    Raises:
-        ScenarioError: There is no such client.
-    """
+    """The number of the client called ``name``; ``ScenarioError`` where there is none."""
     if name not in names:
         hint = plugins.suggest(name, list(names))
         raise ScenarioError(f"{key}: there is no client {name!r}{hint}; allowed: {', '.join(names)}")
@@ -86,10 +77,7 @@ def graph_with_owners(graph: Graph, partition: Spec, context: Context) -> tuple[
 
 
 def prices_of(done: Trained, federation: Federation) -> list[float]:
-    """ε of each client's dearest unit in a training of all of them, by what was released.
-
-    Where one curator holds everything, each client's unit pays the price of the whole.
-    """
+    """ε of each owner's dearest unit in a training of all of them."""
     if done.world.world.kind is Kind.WHOLE:
         return [done.settled.epsilon] * len(federation.names)
     each = per_client(done.guarantee, done.outcome.releases)
@@ -118,15 +106,7 @@ class Found:
         return graph if ranks is None else ranks.scaled(graph)
 
     def pooled(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-        """Every measure over all tested nodes (``measures.measures``), and what alerts find.
-
-        Args:
-            scores: float [n, c].
-            truth: int64 [n]; −1 does not count.
-
-        Raises:
-            ScenarioError: Alerts look for a class that there is not.
-        """
+        """Every measure over all tested nodes."""
         found = measures.measures(scores, truth)
         if self.alerts is not None:
             if not 0 <= self.positive < scores.shape[1]:
@@ -135,12 +115,7 @@ class Found:
         return found
 
     def briefly(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-        """The measures of one client: ``accuracy``, ``majority_share``, and what alerts find.
-
-        Args:
-            scores: float [n, c], of the nodes that it asks.
-            truth: int64 [n]; −1 does not count, and at least one node counts.
-        """
+        """Of one client: the accuracy, what naming its largest class always would give, and what alerts find."""
         known = truth >= 0
         found = {"accuracy": float((scores[known].argmax(axis=1) == truth[known]).mean())}
         found["majority_share"] = float(np.bincount(truth[known]).max() / known.sum())
@@ -167,14 +142,7 @@ class Found:
     def records_of_all(
         self, participation: str, scores: np.ndarray, prices: Sequence[float], toward: str
     ) -> list[ClientResult]:
-        """One record of everybody, and one of each client.
-
-        Args:
-            participation: By which way they take part.
-            scores: float [n, c], of all nodes that are asked.
-            prices: ε of each client's dearest unit; the largest is that of everybody.
-            toward: From whom these ε protect.
-        """
+        """One record of everybody, and one per client. scores: of all asked nodes. prices: ε of each client's dearest unit."""
         truth = self.federation.setting.truth
         nodes = sum(self.nodes(k) for k in range(len(self.federation.names)))
         found = [self._record(participation, ALL, nodes, scores, truth, max(prices), toward)]
@@ -192,15 +160,7 @@ class Found:
         toward: str,
         rng: np.random.Generator,
     ) -> list[ClientResult]:
-        """The records of clients that fit a head of their own to their labelled nodes, in clear.
-
-        Args:
-            scores: float [n, c], of all nodes that are asked, by the model that each client has.
-            answers: From the number of a client to the answers of its model.
-            prices: ε of each client's dearest unit, toward those who do not see the head.
-            toward: From whom these ε protect.
-            rng: Fits the heads.
-        """
+        """Each client's own head on ``scores``, fitted to its own labelled nodes. answers: client → of the model it has."""
         federation, asked = self.federation, self.federation.setting.asked
         after = np.zeros(scores.shape)
         for client, share in enumerate(federation.partition.subgraphs):
@@ -259,18 +219,9 @@ class Found:
 
 
 def _as_asked(graph: Graph, size: int, answers: Answers, rng: np.random.Generator) -> tuple[own_models.Inputs, np.ndarray]:
-    """A client's own nodes as its test nodes will be: random parts, each a graph of its own.
+    """A client's own labelled nodes as its test nodes will be: random parts of about ``size`` nodes, each a graph of its own.
 
     On the whole training graph a node has more neighbours than a test node has, and the shared model is surer there.
-
-    Args:
-        graph: The client's own graph.
-        size: How many nodes it tests; a part has about as many.
-        answers: Of the model that it has.
-        rng: Draws the parts.
-
-    Returns:
-        (what a head reads of each node; int64 [n], the labels of the nodes, −1 where there is none).
     """
     order = rng.permutation(graph.num_nodes)
     parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]

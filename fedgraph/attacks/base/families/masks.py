@@ -105,7 +105,6 @@ def _breaks() -> dict[str, streams.Break]:
 
 
 def _attendance() -> Attendance:
-    """``LEAST`` answers in both rounds; client 0 answers in the first one only."""
     answered = np.zeros((streams.ROUNDS, ASKED), dtype=bool)
     answered[0, :LEAST] = answered[1, 1 : LEAST + 1] = True
     return Attendance(answered, np.zeros(streams.ROUNDS), ASKED, 0, np.ones_like(answered))
@@ -166,5 +165,4 @@ def _opened_letters(job: Job, first: Round) -> list[tuple[int, int, int]]:
 
 
 def _signed(whole: np.ndarray) -> np.ndarray:
-    """Numbers modulo 2³² as the nearest to 0 that they stand for, float64."""
     return np.asarray(whole.astype(np.uint32).view(np.int32), dtype=np.float64)

@@ -90,11 +90,7 @@ class Situation:
         )
 
     def partition(self, present: bool) -> Partition:
-        """The clients' columns, which have no edge.
-
-        Args:
-            present: Whether the units are there: client 0 then holds ones. All others hold zeros, which everybody knows.
-        """
+        """Client 0 holds ones where the units are there; all others hold zeros, which everybody knows."""
 
         def held(client: int) -> Subgraph:
             column = sp.csr_array(np.full((self.entries, 1), float(present and client == 0)))
@@ -108,15 +104,7 @@ class Situation:
         )
 
     def job(self, root: int, mechanism: Mechanism, event: Event, additive: bool = False, fingerprint: str = "plan") -> Job:
-        """A run of ``ROUNDS`` rounds, each with one sum.
-
-        Args:
-            root: The seed of the run; a ``seeds.Secret`` where nobody knows it.
-            mechanism: The noise of one release.
-            event: The price of one release: of a whole column, whose norm is at most √entries.
-            additive: Whether a block of clients may be computed as one client that holds their union (``Sums.additive``).
-            fingerprint: Names the plan in the streams of noise.
-        """
+        """A run of ``ROUNDS`` rounds of one sum. event: of a whole column, whose norm is at most √entries."""
         bound = ClippedSum(math.sqrt(self.entries), self.clients, "echo: one row, of norm √entries at most")
         release = PlannedRelease(SUM, bound, mechanism, event, range(ROUNDS))
         guarantee = guarantee_of(self.facts, Relation.NODE_ZERO_OUT, (), 1e-3, per_end=False)
@@ -142,11 +130,7 @@ METHOD = SimpleNamespace(prepare=_prepare, client=_client, OFFERS=SimpleNamespac
 
 @contextlib.contextmanager
 def while_broken(*breaks: Break) -> Iterator[None]:
-    """Put Echo in the place of every method, and break the shipped code.
-
-    Args:
-        breaks: What is broken: (owner, name of its attribute, what stands there instead).
-    """
+    """Echo in the place of every method, and each of ``breaks``."""
     with contextlib.ExitStack() as held:
         held.enter_context(mock.patch.object(kinds, "method", return_value=METHOD))
         for owner, name, instead in breaks:

@@ -60,20 +60,13 @@ class Embedder:
     source: small_graphs.Source
 
     def of(self, graph: Graph) -> np.ndarray:
-        """The embedding of a graph that has the same features: float64 [n, h], in [0, 1]."""
         given = small_graphs.inputs(self.network, graph, (graph.num_nodes,))
         own, where = small_graphs.selected(self.network, given)
         return small_graphs.embedding(own, on_device(self.parameters[where]), given, self.source)
 
 
 def train(graphs: tuple[Graph, ...], how: Model, rng: np.random.Generator) -> Embedder:
-    """Train the model in full batches on the node labels of all graphs together.
-
-    Args:
-        graphs: At least one; all have the same features and classes.
-        how: The model and its training.
-        rng: Draws the first parameters.
-    """
+    """Full-batch training on the node labels of all graphs together."""
     labels = np.concatenate([g.labels for g in graphs])
     union = collections.united(graphs[0].name, graphs, labels, graphs[0].num_classes)
     net = small_graphs.network(how.model, union.num_features, how.hidden, how.layers, union.num_classes, "none", norm="none")
@@ -98,32 +91,14 @@ class Sampled(Settings):
     training: Model = Field(Model(), description="the model, and how it is trained")
 
     def embedded(self, context: Context, seed: int, count: int) -> tuple[Sample, Embedder, np.random.Generator]:
-        """The graphs of a repetition, the model trained on them, and the stream that drew them.
-
-        Args:
-            context: The data, and the root of the random streams.
-            seed: The number of the repetition.
-            count: How many graphs.
-
-        Raises:
-            DataError: Fewer graphs have a number of nodes that is allowed.
-        """
+        """``count`` graphs of a repetition, the model trained on them, and the stream that drew them."""
         where = (context.label, context.dataset, seed)
         rng = seeds.generator(context.root, "sample", *where)
         found = self.sample(context.data, count, rng)
         return found, train(found.graphs, self.training, seeds.generator(context.root, "model", *where)), rng
 
     def sample(self, data: Graph | GraphCollection | None, count: int, rng: np.random.Generator) -> Sample:
-        """Draw small graphs: of a collection some of its graphs, of one graph ego-networks of radius ``hops``.
-
-        Args:
-            data: A graph or a collection; never None.
-            count: How many graphs.
-            rng: Draws them.
-
-        Raises:
-            DataError: Fewer graphs have a number of nodes that is allowed.
-        """
+        """``count`` random graphs; ``DataError`` where fewer have a number of nodes that is allowed."""
         found: list[Graph] = []
         labels: list[int] = []
         assert data is not None

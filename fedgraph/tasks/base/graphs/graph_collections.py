@@ -23,21 +23,11 @@ def prepared(
     degrees: bool = False,
     attributes: bool = True,
 ) -> GraphCollection:
-    """A collection ready to be learnt from.
+    """At most ``max_graphs`` graphs (stratified, by a named stream); one-hot degrees where nodes have no features.
 
+    degrees: they stand before the features also where there are some (not after: the end names the kind of a node).
     Columns of numbers become their logarithm over a range that is the same for all data (``column_ranks.fixed``).
-
-    Args:
-        collection: The data.
-        max_graphs: About how many graphs are kept, each class in its share and with one graph at least. None: all.
-        max_degree: The largest one-hot degree. Nodes get one-hot degrees where they have no features.
-        root: The root of the random streams; a stream named after the collection draws the sample.
-        degrees: Whether one-hot degrees stand before the features where there are some, too. They stand before and not after,
-            because the end names the kind of a node.
-        attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``node_kinds``).
-
-    Raises:
-        ScenarioError: ``attributes`` is false, and nodes have no kinds.
+    attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``node_kinds``).
     """
     if max_graphs is not None and max_graphs < len(collection.graphs):
         rng = seeds.generator(root, "subset", collection.name)
@@ -64,15 +54,7 @@ def prepared(
 
 
 def require_classes(collection: GraphCollection, num_folds: int) -> None:
-    """Refuse a collection that cannot be split.
-
-    Args:
-        collection: The graphs and their classes.
-        num_folds: The number of folds.
-
-    Raises:
-        ScenarioError: There is one class only, a class has one graph only, or no class has as many graphs as there are folds.
-    """
+    """``ScenarioError`` where some class cannot both train and test, or there are fewer graphs than folds."""
     counts = np.bincount(collection.labels, minlength=collection.num_classes)
     names = collection.classes or tuple(map(str, range(collection.num_classes)))
     if counts.size < 2 or int(counts.min()) < 2:
@@ -88,20 +70,8 @@ def require_classes(collection: GraphCollection, num_folds: int) -> None:
 
 
 def fold(labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int) -> Split:
-    """One split of a stratified cross-validation.
-
-    Fold ``seed mod num_folds`` is the test set, so that ``num_folds`` seeds in turn test every graph once.
-
-    Args:
-        labels: int64 [graphs], their classes.
-        num_folds: The number of folds, ≥ 2.
-        validation: The share of all graphs that is drawn from the others to choose settings. The rest trains.
-        root: The root of the random streams.
-        name: The name of the data set; it names the streams.
-        seed: The number of the split, ≥ 0.
-
-    Returns:
-        Sorted positions of the graphs.
+    """Split ``seed``: fold ``seed mod num_folds`` of a stratified cross-validation is the test set, so that ``num_folds`` seeds
+    test every graph once; ``validation`` (share of all graphs, at random) of the others choose, the rest train.
     """
     from sklearn.model_selection import StratifiedKFold  # its import takes longer than many a cell
 
@@ -115,23 +85,8 @@ def fold(labels: np.ndarray, num_folds: int, validation: float, root: int, name:
 
 
 def own_parts(shares: Shares, num_folds: int, validation: float, root: int, name: str, seed: int) -> Split:
-    """A split in which every client keeps some of its own graphs to test, and some to choose settings, at random.
-
-    Jin & Chen, §4, keep 10 % and 20 %.
-
-    Args:
-        shares: Who holds which graph.
-        num_folds: A client tests about 1/``num_folds`` of its graphs.
-        validation: The share of its graphs that chooses settings.
-        root: The root of the random streams.
-        name: The name of the data set; it names the streams.
-        seed: The number of the split, ≥ 0.
-
-    Returns:
-        Sorted positions of the graphs of all clients.
-
-    Raises:
-        ScenarioError: Clients hold so few graphs that nobody tests, or nobody trains.
+    """Every client keeps about 1/``num_folds`` of its own graphs to test and a share ``validation`` to choose, at random (Jin &
+    Chen, §4: 10 % and 20 %). ``ScenarioError`` where clients hold so few graphs that nobody tests or nobody trains.
     """
     test, held, rest = [], [], []
     for client, members in enumerate(shares.members):
@@ -165,16 +120,10 @@ class Dealt:
 
 
 def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
-    """The kinds of all nodes: the categorical part of their features.
+    """(per graph, int64 [n] the kind of each node; how many kinds there are): the categorical part of the features.
 
-    That is the longest run of columns at the end in which every row has exactly one 1 and zeros otherwise. Examples are the
-    atoms of MUTAG, the secondary structures of PROTEINS, and one-hot degrees where a collection has no features.
-
-    Returns:
-        (for each graph, int64 [n], the kind of each node; the number of kinds, ≥ 2).
-
-    Raises:
-        ScenarioError: There is no such run of two columns or more.
+    That is the longest run of columns at the end of which every row has exactly one 1 and zeros otherwise: atoms of MUTAG,
+    secondary structures of PROTEINS, the one-hot degrees where a collection has no features. ``ScenarioError`` where none is.
     """
     rows = sp.vstack([g.features for g in collection.graphs], format="csr").toarray()
     for first in range(rows.shape[1] - 1):
@@ -186,15 +135,7 @@ def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int
 
 
 def deal(collection: GraphCollection, shares: Shares, train: np.ndarray, kinds: tuple[np.ndarray, ...] | None = None) -> Dealt:
-    """Deal a collection to clients, with the labels of training graphs only.
-
-    Args:
-        collection: The graphs and their classes.
-        shares: Who holds which graph.
-        train: int64, positions of the graphs that train. Labels of all others are hidden (−1).
-        kinds: For each graph, int64 [n], the kinds of its nodes, where these are the labels that train. None: every node
-            carries the class of its graph.
-    """
+    """Labels of graphs outside ``train`` are hidden (−1). Every node carries its graph's label, or its own kind where given."""
     shown = np.full(collection.labels.size, -1, dtype=np.int64)
     shown[train] = collection.labels[train]
     seen = set(train.tolist())
@@ -216,14 +157,7 @@ def deal(collection: GraphCollection, shares: Shares, train: np.ndarray, kinds: 
 
 
 def united(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
-    """Graphs beside each other as one, without an edge between them.
-
-    Args:
-        name: What the whole is called.
-        graphs: At least one; all have the same features.
-        labels: int64, one for each node of all graphs, in their order.
-        num_classes: How many classes the labels have.
-    """
+    """The graphs beside each other as one, without an edge between them. labels: int64, of all nodes."""
     adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
     features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))
     return plain_graph(name, adjacency, features, labels, num_classes, graphs[0].provenance)

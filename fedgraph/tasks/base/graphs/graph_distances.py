@@ -25,11 +25,7 @@ LEAKS = (SIZE, DEGREES)
 
 
 def size_distances(sizes: np.ndarray) -> np.ndarray:
-    """(n − n')², in units of its median over pairs that differ: float64 [graphs, graphs].
-
-    Args:
-        sizes: int64 [graphs], numbers of nodes.
-    """
+    """(n − n')², in units of its median over pairs that differ."""
     return in_medians(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
 
 
@@ -43,32 +39,22 @@ def _degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
 
 
 def degree_distances(graphs: Sequence[Graph]) -> np.ndarray:
-    """Squared Euclidean distances of sizes and sorted degree sequences, in medians: float64 [graphs, graphs].
-
-    The size of a graph and its degrees, the largest first and padded with zeros, make one vector.
-    """
+    """Squared Euclidean distance of sizes and sorted degree sequences, in medians."""
     rows = _degree_rows(graphs)
     squares = np.square(rows).sum(axis=1)
     return in_medians(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
 
 
 def in_medians(distances: np.ndarray) -> np.ndarray:
-    """Distances divided by the median of their positive entries, so that one grid of γ fits every baseline.
-
-    Where no entry is positive they stay as they are.
-    """
+    """Divided by the median of the positive entries, so that one grid of γ fits every baseline."""
     positive = distances[distances > 0]
     return distances / float(np.median(positive)) if positive.size else distances
 
 
 def shortest_path_distances(collection: GraphCollection) -> np.ndarray:
-    """2 − 2K, where K is GraKeL's normalised shortest-path kernel without node labels (Borgwardt & Kriegel 2005).
+    """2 − 2K, K GraKeL's normalised shortest-path kernel without node labels (Borgwardt & Kriegel 2005).
 
-    A node without edges is on no path and is left out (GraKeL cannot take one). A graph without edges is like no other: its
-    distance to each is 2.
-
-    Returns:
-        float64 [graphs, graphs], in 0 … 2, with zeros on the diagonal.
+    A node without edges is on no path and is left out (GraKeL cannot take one); a graph without edges is like no other.
     """
     import grakel
 
@@ -98,21 +84,7 @@ def distances_of(
     k: int | None,
     weights: Weights = "uniform",
 ) -> tuple[np.ndarray, SolverFacts]:
-    """The distances of one of the rows that need no model. What is found is kept for the other splits of this process.
-
-    Args:
-        row: The name of the row: ``graph size``, ``size and degrees``, ``shortest-path kernel``, ``GW(A)`` or ``FGW(A, X)``.
-        collection: The graphs.
-        alpha: The weight of structure in ``FGW(A, X)``.
-        options: How Gromov-Wasserstein problems are solved, apart from that weight.
-        context: Where they are solved, and where results are kept.
-        split: Which graphs train and which are tested.
-        k: As in ``pairwise.asked_pairs``; read for Gromov-Wasserstein discrepancies only.
-        weights: The weights of nodes.
-
-    Returns:
-        (float64 [graphs, graphs]; how pairs were solved, empty where nothing had to be).
-    """
+    """As ``asked_pairs``, of one of the rows that need no model; what is found is kept for the other splits of this process."""
     key = ("distances", row, context.dataset, alpha, options, weights)
     if row in (TOPOLOGY, FUSED):  # shortest paths (unreachable pairs: one more than the diameter)
 
@@ -137,15 +109,9 @@ def embedded_spaces(
     fused: str | None = None,
     weights: Weights = "uniform",
 ) -> list[MetricSpace]:
-    """Metric spaces of node embeddings.
+    """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself.
 
-    Args:
-        embeddings: For each graph, float64 [n, h].
-        metric: The distance between rows.
-        graphs: The graphs, in the same order. They are read only for ``fused="raw"`` and for weights by degree.
-        fused: Which node features stand beside the distances: ``raw``, as the graph has them; ``embedding``, the rows
-            themselves; None: none.
-        weights: The weights of nodes. ``degree`` reads the graph itself, so it is only for embeddings that are sent in clear.
+    weights ``degree`` reads the graph itself: only for embeddings that are sent in clear.
     """
     made = []
     for rows, graph in zip(embeddings, graphs, strict=True):
@@ -155,12 +121,5 @@ def embedded_spaces(
 
 
 def constant_spaces(sizes: Sequence[int], encoding: Any, metric: Metric, rng: np.random.Generator) -> list[MetricSpace]:
-    """Metric spaces of what an encoder makes of embeddings that are ½ everywhere.
-
-    Args:
-        sizes: The number of nodes of each graph.
-        encoding: The plan's encoder (``methods.base.kinds.Encoding``).
-        metric: The distance between rows.
-        rng: The noise of the encoder.
-    """
+    """What the encoder makes of embeddings that are ½ everywhere, compared as all others are."""
     return [from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric) for n in sizes]

@@ -29,17 +29,7 @@ Distinct = distinct("the value")
 
 
 def epsilon(value: Any) -> float | str:
-    """Read an ε of a scenario.
-
-    Args:
-        value: A number, its text, or ``1/n``.
-
-    Returns:
-        A number > 0 (∞: nothing is encoded), or ``1/n``: one over the nodes of a graph.
-
-    Raises:
-        ValueError: Anything else.
-    """
+    """A number > 0 (∞ for no encoding) or ``1/n``; anything else is a ``ValueError`` that says why."""
     if value == "1/n":
         return str(value)
     try:
@@ -87,17 +77,7 @@ Model = Annotated[Spec, AfterValidator(_without_own_encoder)]
 
 
 def checked(methods: list[Spec]) -> list[Spec]:
-    """Check the models of a table together.
-
-    Args:
-        methods: The entries.
-
-    Returns:
-        The entries, with each ε of their own as JSON and YAML keep it.
-
-    Raises:
-        ValueError: Two models have one name, an ε is wrong, or keys do not go together.
-    """
+    """The models, their own ε checked. ``ValueError`` for names given twice, and keys that do not go together."""
     require_distinct("the model", [label(m) for m in methods])
     found = []
     for m in methods:
@@ -146,16 +126,7 @@ class CodedRow:
 def coded_rows(
     methods: Sequence[Spec], epsilons: Sequence[float | str], encoders: Sequence[str]
 ) -> Iterator[tuple[CodedRow, ...]]:
-    """The rows of every model, in order.
-
-    Args:
-        methods: The entries.
-        epsilons: The task's budgets, for a model that names none.
-        encoders: The task's encoders; a budget of ∞ has one row, in clear.
-
-    Yields:
-        All rows of one model.
-    """
+    """The rows of every model, in order. epsilons: the task's, for a model that names none."""
     for index, method in enumerate(methods):
         budgets = [epsilon(e) for e in method.get(OWN, epsilons)]
         yield tuple(
@@ -183,15 +154,10 @@ class Solving(Settings):
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem, where quality is fast")
 
     def options(self, alpha: float | None = None, sizes: Sequence[int] = ()) -> gromov.GromovOptions:
-        """The settings as the solvers want them.
+        """As the solvers want it. alpha: weight of structure in the fused discrepancy, None for the plain one. sizes: points of
+        every space that is compared with every other; without them ``auto`` is fast, as it is with restarts of one's own.
 
-        Args:
-            alpha: The weight of structure in the fused discrepancy. None: the plain one.
-            sizes: The points of every space that is compared with every other. Without them ``quality: auto`` is fast, as it
-                is with restarts of one's own.
-
-        Raises:
-            ValueError: POT is asked for more than one descent, which it does not offer.
+        ``ValueError`` where POT is asked for more than one descent, which it does not offer.
         """
         fits = self.solver == "fast" and not self.restarts and len(sizes) > 0 and work(sizes) <= CAREFUL_WORK
         careful = self.quality == "careful" or (self.quality == "auto" and fits)
@@ -202,10 +168,6 @@ class Solving(Settings):
 
 
 def work(sizes: Sequence[int]) -> float:
-    """Σ over pairs of spaces of n·m·(n + m)/2: what their descents cost grows about so with the numbers of points.
-
-    Args:
-        sizes: The number of points of each space.
-    """
+    """Σ over pairs of n·m·(n + m)/2: what a descent costs grows about so with the numbers of points."""
     n = np.asarray(sizes, dtype=np.float64)
     return float((n.sum() * np.square(n).sum() - (n**3).sum()) / 2)

@@ -29,12 +29,7 @@ _SECONDS_BETWEEN_WRITES = 5.0
 
 
 def name_of(spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> str:
-    """The name under which results are kept: 24 hexadecimal digits of what is compared, and of how.
-
-    Args:
-        spaces: Their distances, weights and, where ``options.alpha`` is given, features are read.
-        options: All of them are read.
-    """
+    """24 hexadecimal digits."""
     digest = hashlib.sha256(repr(options).encode())
     for space in spaces:
         for part in (space.distances, space.weights, space.features if options.alpha is not None else None):
@@ -65,12 +60,7 @@ class Solved:
         return cls(np.full(shape, np.nan), np.zeros(shape, np.bool_), np.full(shape, -1, np.int32))
 
     def enter(self, which: np.ndarray, results: gromov.PairResults) -> None:
-        """Take results in.
-
-        Args:
-            which: int64 [q, 2], the pairs; (i, j) is (j, i), too.
-            results: One for each of them.
-        """
+        """Take them in; pairs (i, j) are (j, i), too."""
         for i, j in (which.T, which.T[::-1]):
             self.value[i, j], self.converged[i, j], self.steps[i, j] = results.value, results.converged, results.iterations
 
@@ -101,32 +91,20 @@ class Table:
             self.solved.enter(part["pairs"], gromov.PairResults(part["value"], part["converged"], part["steps"]))
 
     def ask(self, which: np.ndarray) -> None:
-        """Count pairs as asked for by the cell.
-
-        Args:
-            which: int64 [q, 2], solved or not.
-        """
+        """The cell asks for these pairs, int64 [q, 2], solved or not."""
         self._asked[which.min(1), which.max(1)] = True
 
     def enter(self, which: np.ndarray, results: gromov.PairResults) -> None:
-        """Take results in. Every few seconds what came in since is written.
-
-        Args:
-            which: int64 [q, 2], the pairs.
-            results: One for each of them.
-        """
+        """Take them in; every few seconds what came in since is written."""
         self.solved.enter(which, results)
         self._waiting.append((which, results))
         if time.monotonic() - self._written > _SECONDS_BETWEEN_WRITES:
             self.flush()
 
     def close(self) -> SolvedPairs:
-        """Write what is left as one table.
+        """Write what is left as one table; where it is, how many pairs the cell asked for and how many of them converged.
 
-        What others asked for is in the table, too. It does not count here: when they did must not change this cell's record.
-
-        Returns:
-            Where the table is, how many pairs this cell asked for, and how many of them converged.
+        What others asked for is in the table, too, and counts there: when they did must not change this cell's record.
         """
         self.flush()
         file = self.disk.close(self.name) if self.disk and self._asked.any() else None
@@ -147,16 +125,7 @@ class Table:
 
 
 def all_pairs(spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: Context) -> tuple[np.ndarray, SolverFacts]:
-    """Solve all pairs of spaces, in batches of torch where the server has a GPU.
-
-    Args:
-        spaces: N of them.
-        options: How each pair is solved.
-        context: Where they are solved, where results are kept, and what hears of progress.
-
-    Returns:
-        (float64 [N, N], symmetric, with zeros on the diagonal; how many pairs were solved, and where they are kept).
-    """
+    """[N, N] discrepancies, in torch batches where the server has a GPU; and what ``Table.close`` says of them."""
     which = gromov.pairs(len(spaces))
     with _solver(spaces, options, context) as (table, solve):
         values = solve(which)
@@ -171,20 +140,12 @@ def asked_pairs(
     k: int | None,
     known: Solved | None = None,
 ) -> tuple[np.ndarray, SolverFacts]:
-    """Solve all pairs, or only those that nearest neighbours of test rows need.
+    """All discrepancies; or, with ``k``, those that votes of up to k neighbours of test rows need, infinity elsewhere.
 
-    Args:
-        spaces: N of them.
-        options: How each pair is solved.
-        context: Where they are solved, where results are kept, and what hears of progress.
-        split: Which spaces are tested, and which are known (they train, or choose settings).
-        k: The largest number of neighbours that votes. None: all pairs are solved.
-        known: What was solved before between the same spaces. It is read first, and receives what is solved. It saves work
-            and changes no number.
+    The facts say where each pair's result is kept (``Table``), and how many pairs were asked.
 
-    Returns:
-        (float64 [N, N]; how many pairs were solved and asked for, and where they are kept). With ``k``, rows of tested and
-        columns of known spaces hold the k lowest of each row; every other entry may be infinite.
+    known: what was solved before; it is read first, and receives what is solved. Between the same spaces only: it saves work
+    and changes no number.
     """
     if k is None:
         return all_pairs(spaces, options, context)
@@ -211,16 +172,7 @@ def kept_pairs(
     split: Split,
     k: int | None,
 ) -> tuple[np.ndarray, SolverFacts]:
-    """As ``asked_pairs``, for spaces that are the same in all splits.
-
-    Args:
-        key: Names the spaces. What is found is kept under it for the life of the process.
-        make: Makes the spaces; it is asked once.
-        options: How each pair is solved.
-        context: Where they are solved, and where results are kept.
-        split: Which spaces are tested, and which are known.
-        k: The largest number of neighbours that votes. None: all pairs are solved.
-    """
+    """As ``asked_pairs``, of spaces that ``make`` makes once: what is found is kept under ``key`` for all splits."""
     spaces = context.cached((*key, "spaces"), make)
     if k is None:
         return context.cached(key, lambda: all_pairs(spaces, options, context))
@@ -267,18 +219,7 @@ def _solver(
 def verified_pairs(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, num: int, rng: np.random.Generator, context: Context
 ) -> Agreement | None:
-    """Solve some pairs by our solver and by POT, in the server's processes, and compare (``comparison.agreement``).
-
-    Args:
-        spaces: At least two, or nothing is compared.
-        options: How each pair is solved.
-        num: How many pairs at most.
-        rng: Draws them.
-        context: Where they are solved.
-
-    Returns:
-        How the two agree; None where no pair is drawn, or where the loss is not ``square``: ours has no other one.
-    """
+    """``num`` pairs, drawn by ``rng``, solved by our solver and by POT in the server's processes (``agreement``)."""
     which = gromov.pairs(len(spaces))
     which = which[rng.permutation(len(which))[:num]]
     if not len(which) or options.loss != "square":  # ours has no other loss
@@ -291,11 +232,7 @@ def verified_pairs(
 
 
 def chunk_size(points: np.ndarray) -> int:
-    """How many pairs are solved in one call, so that a call takes about as long as the least number does at 20 points.
-
-    Args:
-        points: int64 [N], the number of points of each space.
-    """
+    """Pairs that are solved in one call, for spaces of int64 [N] points: about the work of the least number at 20 points."""
     least, most = PAIRS_PER_CHUNK
     return int(np.clip(least * 400.0 / max(float(points.mean()) ** 2, 1.0), least, most))
 
