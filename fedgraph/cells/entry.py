@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 
@@ -24,6 +25,7 @@ from fedgraph.worlds.world import World
 
 ONCE = ("cell", "protection", "delta")  # of a ledger line: where it says the same as the entry, the file leaves it out
 F = TypeVar("F", bound=Facts)
+_reader = cache(TypeAdapter)  # of a record: it is built from the fields, which takes longer than reading a cell
 
 
 class RowKey(NamedTuple):
@@ -150,12 +152,12 @@ def from_json(stored: Mapping[str, object]) -> Entry:
     whole = ({k: stored.get(k) if k in ONCE and v is None else v for k, v in line.items()} for line in lines)
     read = {
         "world": World.from_dict(dict(world)),
-        "facts": TypeAdapter(RECORDS[facts["kind"]]).validate_python(facts),
+        "facts": _reader(RECORDS[facts["kind"]]).validate_python(facts),
         "protection": Protection.from_dict(protection) if isinstance(protection, dict) else None,
         "ledger": tuple(json.dumps(line, separators=(",", ":")) for line in whole),
     }
     plain = {name: value for name, value in stored.items() if name != "cell"}
-    entry = TypeAdapter(Entry).validate_python(plain | read)
+    entry = _reader(Entry).validate_python(plain | read)
     if (share := entry.metrics.get("accuracy", 0.0)) < 0 or share > 1:
         raise ValueError(f"its accuracy is {share:g}; allowed: 0 to 1")
     return entry
