@@ -6,14 +6,15 @@ import base64
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
-from fedgraph import data, runtime
-from fedgraph.report import plots
-from fedgraph.runtime.base import Runtime
-from fedgraph.types import Graph
+if TYPE_CHECKING:  # the process that only deals tests to others starts without the package
+    from fedgraph.report import plots
+    from fedgraph.runtime.base import Runtime
+    from fedgraph.types import Graph
 
 MOST_PROCESSES = 4
 settings.register_profile("untimed", deadline=None)  # a slow machine is no fault
@@ -65,6 +66,8 @@ class OneRay:
         self._engine: Runtime | None = None
 
     def engine(self) -> Runtime:
+        from fedgraph import runtime
+
         if self._engine is None:
             self._engine = runtime.start("ray", workers=2)
         return self._engine
@@ -109,6 +112,7 @@ DRAWN = ("report", "tasks")  # rooms whose tests draw: every figure of every sec
 @pytest.fixture(scope="session", autouse=True)
 def _drawing() -> Iterator[Callable[..., plots.Figure]]:
     """Reports of small runs have one pixel in the place of every figure: drawing takes most of their time."""
+    from fedgraph.report import plots
 
     def blank(name: str, caption: str, *_: object, **__: object) -> plots.Figure:
         return plots.Figure(name, caption, lambda: (ONE_PIXEL, "<svg></svg>"))
@@ -121,6 +125,8 @@ def _drawing() -> Iterator[Callable[..., plots.Figure]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _drawn_rooms(request: pytest.FixtureRequest, _drawing: Callable[..., plots.Figure]) -> Iterator[None]:
+    from fedgraph.report import plots
+
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name in DRAWN:
             patch.setattr(plots, "draw", _drawing)
@@ -130,12 +136,17 @@ def _drawn_rooms(request: pytest.FixtureRequest, _drawing: Callable[..., plots.F
 @pytest.fixture
 def pictures(_drawing: Callable[..., plots.Figure], monkeypatch: pytest.MonkeyPatch) -> None:
     """Real figures, for a test of another room."""
+    from fedgraph.report import plots
+
     monkeypatch.setattr(plots, "draw", _drawing)
 
 
 @pytest.fixture(scope="session")
 def library() -> Graph:
     """The graph that ships with fedgraph: 300 nodes, 4 classes."""
+    from fedgraph import data
+    from fedgraph.types import Graph
+
     graph = data.load("embedded/library")
     assert isinstance(graph, Graph)
     return graph
