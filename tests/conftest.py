@@ -17,6 +17,18 @@ if TYPE_CHECKING:  # the process that only deals tests to others starts without 
     from fedgraph.types import Graph
 
 MOST_PROCESSES = 4
+# Files that share what was trained or read: one run for all of a folder; every method in its situations, serially and under
+# Ray; the syntax tree of every module.
+TOGETHER = {
+    "tests/export/": "tests/export",
+    "tests/models/": "tests/models",
+    "tests/methods/test_contract.py": "ray",
+    "tests/methods/test_situations.py": "ray",
+    "tests/test_randomness.py": "tests/test_architecture.py",
+}
+# Rooms with files that take more than five seconds, the longest first; files of a few seconds fill up what is left.
+LONG = tuple(f"tests/{room}" for room in ("export", "models", "methods", "comparison", "tasks", "runs", "scenario", "audit",
+                                          "test_library", "commands", "attacks", "data"))  # fmt: skip
 settings.register_profile("untimed", deadline=None)  # a slow machine is no fault
 settings.load_profile("untimed")
 
@@ -34,23 +46,34 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deal the items: a file stays in one process, and everything that uses Ray, a fixed port or a kill in one, too.
 
-    Ray's come first, and files with slow tests before the others, so that no process is left with a long one at the end.
-    ``FEDGRAPH_QUALITY`` (``.ci/changed.py`` prints it) names the rooms whose tests of quality are wanted.
+    Ray's come first, then files with slow tests, then the rooms whose files take longest, so that no process is left with a
+    long one at the end. ``FEDGRAPH_QUALITY`` (``.ci/changed.py`` prints it) names the rooms whose tests of quality are wanted.
     """
     unwanted = [item for item in items if not _is_wanted(item, os.environ.get("FEDGRAPH_QUALITY", "all"))]
     if unwanted:
         config.hook.pytest_deselected(items=unwanted)
         items[:] = [item for item in items if item not in unwanted]
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    slow = {item.path for item in items if item.get_closest_marker("slow") and "not slow" not in config.option.markexpr}
     for item in items:
-        item.add_marker(pytest.mark.xdist_group("ray" if item.get_closest_marker("ray") else item.nodeid.partition("::")[0]))
-    items.sort(key=lambda item: (_rays_turn(item), item.path not in slow))
+        item.add_marker(pytest.mark.xdist_group("ray" if item.get_closest_marker("ray") else _group(item)))
+    items.sort(key=lambda item: (_rays_turn(item), item.path not in slow, _rooms_turn(item)))
 
 
 def _is_wanted(item: pytest.Item, rooms: str) -> bool:
     """Whether the item is no test of quality, or one of these ``rooms`` (or ``all`` of them)."""
     marker = item.get_closest_marker("quality")
     return marker is None or rooms == "all" or not set(marker.args).isdisjoint(rooms.split(","))
+
+
+def _group(item: pytest.Item) -> str:
+    """Its file; or that of the files with which it shares what was trained."""
+    file = item.nodeid.partition("::")[0]
+    return next((group for start, group in TOGETHER.items() if file.startswith(start)), file)
+
+
+def _rooms_turn(item: pytest.Item) -> int:
+    """Where its room stands in ``LONG``; what is not there comes last."""
+    return next((k for k, room in enumerate(LONG) if item.nodeid.startswith(room)), len(LONG))
 
 
 def _rays_turn(item: pytest.Item) -> int:
