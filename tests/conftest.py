@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -40,6 +41,17 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
         return 0
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the processes share the cores
     return min(cores, MOST_PROCESSES)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What collecting imports stays to the end: Python looks for garbage neither meanwhile nor among it later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups, which it does once
@@ -129,7 +141,7 @@ def _nothing_of_the_shared_ray(request: pytest.FixtureRequest) -> None:
 ONE_PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
 
 
-DRAWN = ("report", "tasks")  # rooms whose tests draw: every figure of every section is there
+DRAWN, ONCE = "report", "tasks"  # rooms whose tests draw: all of it; every figure of every section once in a file
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -150,9 +162,17 @@ def _drawing() -> Iterator[Callable[..., plots.Figure]]:
 def _drawn_rooms(request: pytest.FixtureRequest, _drawing: Callable[..., plots.Figure]) -> Iterator[None]:
     from fedgraph.report import plots
 
+    blank, known = plots.draw, set[str]()
+
+    def once(name: str, *given: Any, **more: Any) -> plots.Figure:
+        draw = blank if name in known else _drawing
+        known.add(name)
+        return draw(name, *given, **more)
+
+    room = request.path.parent.name
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.parent.name in DRAWN:
-            patch.setattr(plots, "draw", _drawing)
+        if room in (DRAWN, ONCE):
+            patch.setattr(plots, "draw", _drawing if room == DRAWN else once)
         yield
 
 
