@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the process that only deals tests to others starts without 
     from fedgraph.types import Graph
 
 MOST_PROCESSES = 4
+SELDOM = (20_000, 20, 20)  # thresholds of ``gc``: a test makes many objects and few circles
 # Files that share what was trained or read: one run for all of a folder; every method in its situations, serially and under
 # Ray; the syntax tree of every module.
 TOGETHER = {
@@ -45,12 +46,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What collecting imports stays to the end: Python looks for garbage neither meanwhile nor among it later."""
+    """What collecting imports stays to the end: Python looks for garbage neither meanwhile nor among it later, and seldom."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*SELDOM)
         gc.enable()
 
 
