@@ -25,7 +25,6 @@ from fedgraph.worlds.world import World
 
 ONCE = ("cell", "protection", "delta")  # of a ledger line: where it says the same as the entry, the file leaves it out
 F = TypeVar("F", bound=Facts)
-_reader = cache(TypeAdapter)  # of a record: it is built from the fields, which takes longer than reading a cell
 
 
 class RowKey(NamedTuple):
@@ -152,15 +151,26 @@ def from_json(stored: Mapping[str, object]) -> Entry:
     whole = ({k: stored.get(k) if k in ONCE and v is None else v for k, v in line.items()} for line in lines)
     read = {
         "world": World.from_dict(dict(world)),
-        "facts": _reader(RECORDS[facts["kind"]]).validate_python(facts),
+        "facts": _facts_reader(facts["kind"]).validate_python(facts),
         "protection": Protection.from_dict(protection) if isinstance(protection, dict) else None,
         "ledger": tuple(json.dumps(line, separators=(",", ":")) for line in whole),
     }
     plain = {name: value for name, value in stored.items() if name != "cell"}
-    entry = _reader(Entry).validate_python(plain | read)
+    entry = _entry_reader().validate_python(plain | read)
     if (share := entry.metrics.get("accuracy", 0.0)) < 0 or share > 1:
         raise ValueError(f"its accuracy is {share:g}; allowed: 0 to 1")
     return entry
+
+
+@cache
+def _facts_reader(kind: str) -> TypeAdapter[Facts]:
+    """What reads facts of this kind: made once, since that takes longer than reading a cell."""
+    return TypeAdapter(RECORDS[kind])
+
+
+@cache
+def _entry_reader() -> TypeAdapter[Entry]:
+    return TypeAdapter(Entry)
 
 
 def read_file(file: Path) -> dict[str, object]:
