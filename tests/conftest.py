@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import base64
+import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
-from fedgraph import data, runtime
-from fedgraph.report import plots
-from fedgraph.runtime.base import Runtime
-from fedgraph.types import Graph
+if TYPE_CHECKING:  # the process that only deals tests to others starts without the package
+    from fedgraph.report import plots
+    from fedgraph.runtime.base import Runtime
+    from fedgraph.types import Graph
 
 MOST_PROCESSES = 4
+SELDOM = (20_000, 20, 20)  # thresholds of ``gc``: a test makes many objects and few circles
+# Files that share what was trained or read: one run for all of a folder; every method in its situations, serially and under
+# Ray; the syntax tree of every module.
+TOGETHER = {
+    "tests/export/": "tests/export",
+    "tests/models/": "tests/models",
+    "tests/methods/test_contract.py": "ray",
+    "tests/methods/test_situations.py": "ray",
+    "tests/test_randomness.py": "tests/test_architecture.py",
+}
+# Rooms with files that take more than five seconds, the longest first; files of a few seconds fill up what is left.
+LONG = tuple(f"tests/{room}" for room in ("export", "models", "methods", "comparison", "tasks", "runs", "scenario", "audit",
+                                          "test_library", "commands", "attacks", "data"))  # fmt: skip
 settings.register_profile("untimed", deadline=None)  # a slow machine is no fault
 settings.load_profile("untimed")
 
@@ -29,27 +44,50 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(cores, MOST_PROCESSES)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What collecting imports stays to the end: Python looks for garbage neither meanwhile nor among it later, and seldom."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(*SELDOM)
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups, which it does once
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deal the items: a file stays in one process, and everything that uses Ray, a fixed port or a kill in one, too.
 
-    Ray's come first, and files with slow tests before the others, so that no process is left with a long one at the end.
-    ``FEDGRAPH_QUALITY`` (``.ci/changed.py`` prints it) names the rooms whose tests of quality are wanted.
+    Ray's come first, then files with slow tests, then the rooms whose files take longest, so that no process is left with a
+    long one at the end. ``FEDGRAPH_QUALITY`` (``.ci/changed.py`` prints it) names the rooms whose tests of quality are wanted.
     """
     unwanted = [item for item in items if not _is_wanted(item, os.environ.get("FEDGRAPH_QUALITY", "all"))]
     if unwanted:
         config.hook.pytest_deselected(items=unwanted)
         items[:] = [item for item in items if item not in unwanted]
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    slow = {item.path for item in items if item.get_closest_marker("slow") and "not slow" not in config.option.markexpr}
     for item in items:
-        item.add_marker(pytest.mark.xdist_group("ray" if item.get_closest_marker("ray") else item.nodeid.partition("::")[0]))
-    items.sort(key=lambda item: (_rays_turn(item), item.path not in slow))
+        item.add_marker(pytest.mark.xdist_group("ray" if item.get_closest_marker("ray") else _group(item)))
+    items.sort(key=lambda item: (_rays_turn(item), item.path not in slow, _rooms_turn(item)))
 
 
 def _is_wanted(item: pytest.Item, rooms: str) -> bool:
     """Whether the item is no test of quality, or one of these ``rooms`` (or ``all`` of them)."""
     marker = item.get_closest_marker("quality")
     return marker is None or rooms == "all" or not set(marker.args).isdisjoint(rooms.split(","))
+
+
+def _group(item: pytest.Item) -> str:
+    """Its file; or that of the files with which it shares what was trained."""
+    file = item.nodeid.partition("::")[0]
+    return next((group for start, group in TOGETHER.items() if file.startswith(start)), file)
+
+
+def _rooms_turn(item: pytest.Item) -> int:
+    """Where its room stands in ``LONG``; what is not there comes last."""
+    return next((k for k, room in enumerate(LONG) if item.nodeid.startswith(room)), len(LONG))
 
 
 def _rays_turn(item: pytest.Item) -> int:
@@ -65,6 +103,8 @@ class OneRay:
         self._engine: Runtime | None = None
 
     def engine(self) -> Runtime:
+        from fedgraph import runtime
+
         if self._engine is None:
             self._engine = runtime.start("ray", workers=2)
         return self._engine
@@ -103,12 +143,13 @@ def _nothing_of_the_shared_ray(request: pytest.FixtureRequest) -> None:
 ONE_PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
 
 
-DRAWN = ("report", "tasks")  # rooms whose tests draw: every figure of every section is there
+DRAWN, ONCE = "report", "tasks"  # rooms whose tests draw: all of it; every figure of every section once in a file
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _drawing() -> Iterator[Callable[..., plots.Figure]]:
     """Reports of small runs have one pixel in the place of every figure: drawing takes most of their time."""
+    from fedgraph.report import plots
 
     def blank(name: str, caption: str, *_: object, **__: object) -> plots.Figure:
         return plots.Figure(name, caption, lambda: (ONE_PIXEL, "<svg></svg>"))
@@ -121,21 +162,36 @@ def _drawing() -> Iterator[Callable[..., plots.Figure]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _drawn_rooms(request: pytest.FixtureRequest, _drawing: Callable[..., plots.Figure]) -> Iterator[None]:
+    from fedgraph.report import plots
+
+    blank, known = plots.draw, set[str]()
+
+    def once(name: str, *given: Any, **more: Any) -> plots.Figure:
+        draw = blank if name in known else _drawing
+        known.add(name)
+        return draw(name, *given, **more)
+
+    room = request.path.parent.name
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.parent.name in DRAWN:
-            patch.setattr(plots, "draw", _drawing)
+        if room in (DRAWN, ONCE):
+            patch.setattr(plots, "draw", _drawing if room == DRAWN else once)
         yield
 
 
 @pytest.fixture
 def pictures(_drawing: Callable[..., plots.Figure], monkeypatch: pytest.MonkeyPatch) -> None:
     """Real figures, for a test of another room."""
+    from fedgraph.report import plots
+
     monkeypatch.setattr(plots, "draw", _drawing)
 
 
 @pytest.fixture(scope="session")
 def library() -> Graph:
     """The graph that ships with fedgraph: 300 nodes, 4 classes."""
+    from fedgraph import data
+    from fedgraph.types import Graph
+
     graph = data.load("embedded/library")
     assert isinstance(graph, Graph)
     return graph

@@ -138,10 +138,10 @@ class Item:
 
 
 class Config:
-    """Its own hook, which is told of items that are left out."""
+    """Its own hook, which is told of items that are left out; the tests that are asked for stand in its option."""
 
-    def __init__(self) -> None:
-        self.hook, self.left_out = self, 0
+    def __init__(self, asked: str) -> None:
+        self.hook, self.left_out, self.option = self, 0, SimpleNamespace(markexpr=asked)
 
     def pytest_deselected(self, items: list[Item]) -> None:
         self.left_out += len(items)
@@ -156,7 +156,7 @@ def test_rooms_choose_tests_of_quality_and_rays_come_first_in_one_group(
     else:
         monkeypatch.setenv("FEDGRAPH_QUALITY", rooms)
     conftest = pytestconfig.pluginmanager.get_plugin(str(Path(__file__).parent / "conftest.py"))
-    config = Config()
+    config = Config("not gpu")
     items = [
         Item("a.py::quick"),
         Item("a.py::quality", (pytest.mark.quality("methods", "learning"),)),
@@ -169,6 +169,16 @@ def test_rooms_choose_tests_of_quality_and_rays_come_first_in_one_group(
     expected = ["c.py::shared", "b.py::own", "b.py::quick", "a.py::quick", *(["a.py::quality"] if not left_out else [])]
     assert [item.nodeid for item in items] == expected
     assert [item.groups for item in items[:4]] == [["ray"], ["ray"], ["b.py"], ["a.py"]]
+
+
+def test_files_that_share_a_run_stay_together_and_long_rooms_begin(pytestconfig: pytest.Config) -> None:
+    """Where slow tests are left out, a file is not put first because of them."""
+    conftest = pytestconfig.pluginmanager.get_plugin(str(Path(__file__).parent / "conftest.py"))
+    names = ("tests/privacy/a.py::x", "tests/tasks/b.py::x", "tests/models/c.py::x", "tests/models/d.py::x")
+    items = [Item(name, (pytest.mark.slow,) if "/b.py" in name else ()) for name in names]
+    conftest.pytest_collection_modifyitems(Config("not slow"), items)  # type: ignore[union-attr]
+    assert [item.nodeid for item in items] == [names[k] for k in (2, 3, 1, 0)]
+    assert [item.groups for item in items] == [["tests/models"], ["tests/models"], ["tests/tasks/b.py"], ["tests/privacy/a.py"]]
 
 
 def test_the_whole_suite_is_dealt_to_processes_and_a_file_is_not(pytestconfig: pytest.Config) -> None:

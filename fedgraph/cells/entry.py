@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 
@@ -197,15 +198,26 @@ def from_json(stored: Mapping[str, object]) -> Entry:
     whole = ({k: stored.get(k) if k in ONCE and v is None else v for k, v in line.items()} for line in lines)
     read = {
         "world": World.from_dict(dict(world)),
-        "facts": TypeAdapter(RECORDS[facts["kind"]]).validate_python(facts),
+        "facts": _facts_reader(facts["kind"]).validate_python(facts),
         "protection": Protection.from_dict(protection) if isinstance(protection, dict) else None,
         "ledger": tuple(json.dumps(line, separators=(",", ":")) for line in whole),
     }
     plain = {name: value for name, value in stored.items() if name != "cell"}
-    entry = TypeAdapter(Entry).validate_python(plain | read)
+    entry = _entry_reader().validate_python(plain | read)
     if (share := entry.metrics.get("accuracy", 0.0)) < 0 or share > 1:
         raise ValueError(f"its accuracy is {share:g}; allowed: 0 to 1")
     return entry
+
+
+@cache
+def _facts_reader(kind: str) -> TypeAdapter[Facts]:
+    """What reads facts of this kind: made once, since that takes longer than reading a cell."""
+    return TypeAdapter(RECORDS[kind])
+
+
+@cache
+def _entry_reader() -> TypeAdapter[Entry]:
+    return TypeAdapter(Entry)
 
 
 def read_file(file: Path) -> dict[str, object]:

@@ -235,10 +235,15 @@ def test_gap_says_what_is_not_its_own(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", [*MADE, "gap/reddit"])
-def test_without_files_a_smaller_stand_in_says_so(name: str) -> None:
+def test_without_files_a_smaller_stand_in_says_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "gap/reddit":  # cut from graphsage/reddit, which is made here in its full size, too
+        record = graphsage.DATASETS["reddit"]
+        fewer = {"class_sizes": 28, "num_edges": 10_000}
+        monkeypatch.setitem(graphsage.DATASETS, "reddit", replace(record, stand_in={**record.stand_in, **fewer}))
     graph = data.load(name, when_unavailable="synthetic", download=False, root=[])
     assert isinstance(graph, Graph)
     assert graph.provenance.source == "synthetic"
     assert "of its size" in graph.provenance.detail
+    assert name != "gap/reddit" or graph.num_classes == gap._CUTS["reddit"].classes < 41
     with pytest.raises(DataError, match="is not available"):
         data.load(name, download=False, root=[])

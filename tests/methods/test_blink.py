@@ -16,10 +16,9 @@ from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.neighbour_sums import Degrees
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Relation, Viewer
-from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
-from tests.methods.test_situations import placed, trained
+from tests.trainings import placed, train
 
 SITUATION = blink.OFFERS.situations[0]
 
@@ -154,7 +153,7 @@ def test_several_clients_are_part_of_what_is_assumed(library: Graph) -> None:
 def test_answers_are_flipped_as_often_as_they_are_priced(library: Graph) -> None:
     """Of pairs without an edge a share of 1/(e^ε + 1) is answered yes, by each end apart; degrees have Laplace noise."""
     plan, partition, _ = planned(library, 3.0)
-    memory = trained(plan, partition, SerialRuntime()).state.memory
+    memory = train(plan, partition).state.memory
     split, n = plan.made.split, library.num_nodes
     free = np.triu(library.adjacency.toarray() == 0, 1)
     yes = np.triu(memory.yeses.toarray(), 1)[free]
@@ -167,20 +166,20 @@ def test_answers_are_flipped_as_often_as_they_are_priced(library: Graph) -> None
 
 def test_without_noise_it_is_a_gcn_on_the_graph_and_much_noise_is_no_graph(library: Graph) -> None:
     plan, partition, asked = planned(library, np.inf)
-    scores = blink.predict(plan, trained(plan, partition, SerialRuntime()).state, asked)
+    scores = blink.predict(plan, train(plan, partition).state, asked)
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
     none, partition, asked = planned(library, 1.0, links="none")
     assert none.provable().epsilon == 0
-    without = blink.predict(none, trained(none, partition, SerialRuntime()).state, asked)
+    without = blink.predict(none, train(none, partition).state, asked)
     plan, partition, asked = planned(library, 0.2)
-    little = blink.predict(plan, trained(plan, partition, SerialRuntime()).state, asked)
+    little = blink.predict(plan, train(plan, partition).state, asked)
     assert (little.argmax(axis=1) == without.argmax(axis=1)).mean() > 0.8
 
 
 def test_the_attack_reads_answers_and_degrees(library: Graph) -> None:
     """At a large ε nearly every pair is told; without a release nothing is."""
     plan, partition, _ = planned(library, 12.0)
-    state = trained(plan, partition, SerialRuntime()).state
+    state = train(plan, partition).state
     edges = np.argwhere(np.triu(library.adjacency.toarray(), 1))[:15]
     rng = np.random.default_rng(0)
     pairs = rng.integers(library.num_nodes, size=(40, 2))
@@ -193,7 +192,7 @@ def test_the_attack_reads_answers_and_degrees(library: Graph) -> None:
     assert found is not None
     assert ((found > 0) == (np.arange(len(asked)) < len(edges))).mean() > 0.95
     none, partition, _ = planned(library, 1.0, links="none")
-    assert blink.evidence(none, trained(none, partition, SerialRuntime()).state, library, asked) is None
+    assert blink.evidence(none, train(none, partition).state, library, asked) is None
 
 
 def test_it_refuses_what_does_not_fit(library: Graph) -> None:

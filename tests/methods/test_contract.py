@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from fedgraph import plugins, seeds
-from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Plan, PublicFacts, kinds
+from fedgraph.methods.base import Budget, Plan, PublicFacts, Streams, kinds
 from fedgraph.partition import ego, uniform
 from fedgraph.privacy.accounting import composition
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
-from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition
 from tests.public_facts import public_facts, sides
+from tests.trainings import Key, Trainings, difference, train
 
 EMBEDS = {m for m in plugins.names("methods") if kinds.method(m).OFFERS.kind == "embedder"}  # clients overlap
 KIND_OF = {"classifier": ("predict",), "embedder": ("answers", "in_clear"), "linker": ("scores",)}
@@ -56,11 +56,6 @@ def planned(
     return module.plan(module.Params(**settings), facts, Budget(epsilon, 1e-3)), partition, test
 
 
-def trained(plan: Plan, partition: Partition, engine: Runtime, tag: str) -> rounds.Outcome:
-    shared = engine.share(f"partition:{tag}", partition)
-    return rounds.run(engine, shared, plan, 0, ("cell", plan.method), ("common", plan.method), rounds.Prefixes())
-
-
 @pytest.mark.parametrize("name", plugins.names("methods"))
 def test_the_file_holds_the_contract(name: str) -> None:
     module = plugins.load("methods", name)
@@ -83,14 +78,17 @@ def test_provable_calibration_never_exceeds_its_target(name: str, viewer: Viewer
 
 
 @pytest.mark.parametrize("name", [m for m in methods() if m not in EMBEDS])
-def test_without_noise_it_is_deterministic_and_predicts(name: str, library: Graph) -> None:
-    """At ε = ∞ the noise stream must not matter: another cell name gives the same model."""
+def test_without_noise_it_is_deterministic_and_predicts(name: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At ε = ∞ the noise stream must not matter: another one gives the same model."""
     plan, partition, test = planned(name, library, np.inf, Viewer.CURATOR_TRUSTED, **QUICK.get(name, {}))
-    engine = SerialRuntime()
-    module = plugins.load("methods", name)
-    shared = engine.share("p", partition)
-    first = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes())
-    again = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.Prefixes())
+    module, honest = plugins.load("methods", name), Streams.generator
+
+    def other(streams: Streams, stream: str) -> np.random.Generator:
+        return np.random.default_rng(1) if stream == "noise" else honest(streams, stream)
+
+    first = train(plan, partition)
+    monkeypatch.setattr(Streams, "generator", other)
+    again = train(plan, partition)
     scores = module.predict(plan, first.state, test)
     assert scores.shape == (test.num_nodes, test.num_classes)
     assert np.array_equal(scores, module.predict(plan, again.state, test))
@@ -99,15 +97,13 @@ def test_without_noise_it_is_deterministic_and_predicts(name: str, library: Grap
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("name", methods())
-def test_serial_equals_ray_bit_for_bit(name: str, library: Graph, ray_engine: Runtime) -> None:
+@pytest.mark.parametrize("name", plugins.names("methods"))
+def test_serial_equals_ray_bit_for_bit(name: str, trainings: Trainings, ray_engine: Runtime) -> None:
     """With the few steps of its contract: one release differs as surely as sixty, and every client, stream and sum is there."""
-    plan, partition, _ = planned(name, library, 4.0, **kinds.method(name).OFFERS.situations[0].settings)
-    serial = trained(plan, partition, SerialRuntime(), name)
-    parallel = trained(plan, partition, ray_engine, name)
-    assert serial.releases == parallel.releases
-    for key, value in serial.state.model.items():
-        assert np.array_equal(value, parallel.state.model[key]), key
+    training = trainings.of(Key(name, 0, Trust.OWN_CLIENT))
+    parallel = train(training.plan, training.partition, ray_engine)
+    assert training.outcome.releases == parallel.releases
+    assert not difference(training.outcome.state, parallel.state)
 
 
 def test_overlapping_clients_compose_per_node(library: Graph) -> None:

@@ -14,9 +14,8 @@ from fedgraph import plugins
 from fedgraph.federation.rounds import Outcome
 from fedgraph.learning.layers import matrices
 from fedgraph.methods.base import kinds
-from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph
-from tests.methods.test_situations import planned, trained
+from tests.trainings import planned, train
 
 MOST_APART = 0.15  # of accuracies; of 60 nodes a chance draw has a standard deviation of .06
 HAS_GPU = torch.cuda.is_available()
@@ -28,7 +27,7 @@ def trained_on(device: str, name: str, graph: Graph, monkeypatch: pytest.MonkeyP
     assert matrices.device().type == device
     method = kinds.method(name)
     plan, partition, asked = planned(name, 0, method.OFFERS.situations[0].trusted[0], graph, 4.0)
-    out = trained(plan, partition, SerialRuntime())
+    out = train(plan, partition)
     if method.OFFERS.kind != "classifier":
         return out, None
     scores = plugins.load("methods", name).predict(plan, out.state, asked)

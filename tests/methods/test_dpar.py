@@ -203,6 +203,7 @@ def test_a_worker_that_lost_its_rows_chooses_the_same_ones() -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_serial_equals_ray(ray_engine: Runtime) -> None:
     graph = random_graph(60)
     plan = planned(graph, 4.0, clients=3, local_steps=2)

@@ -16,9 +16,8 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows, sensitivity_l2
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Relation
-from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Subgraph
-from tests.methods.test_situations import placed, trained
+from tests.trainings import placed, train
 
 SITUATION = dpdgc.OFFERS.situations[0]
 
@@ -126,26 +125,26 @@ def test_two_thirds_of_the_noise_is_no_plan(library: Graph, path: str) -> None:
 def test_rows_are_released_at_their_nodes(library: Graph, trust: Trust) -> None:
     """Without noise every node's row is a distribution over classes, whoever sums up."""
     plan, partition, asked = planned(library, np.inf, trust=trust)
-    memory = trained(plan, partition, SerialRuntime()).state.memory
+    memory = train(plan, partition).state.memory
     assert memory.released is not None
     assert memory.released.sum(axis=1) == pytest.approx(np.ones(library.num_nodes))
-    scores = dpdgc.predict(plan, trained(plan, partition, SerialRuntime()).state, asked)
+    scores = dpdgc.predict(plan, train(plan, partition).state, asked)
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.7
 
 
 def test_rows_without_noise_know_the_classes_and_no_steps_read_no_edge(library: Graph) -> None:
     plan, partition, _ = planned(library, np.inf)
-    released = trained(plan, partition, SerialRuntime()).state.memory.released
+    released = train(plan, partition).state.memory.released
     assert (released.argmax(axis=1) == library.labels).mean() > 0.5
     none, partition, asked = planned(library, 1.0, steps=0)
     assert none.provable().epsilon == 0
-    assert dpdgc.predict(none, trained(none, partition, SerialRuntime()).state, asked).shape == (library.num_nodes, 4)
+    assert dpdgc.predict(none, train(none, partition).state, asked).shape == (library.num_nodes, 4)
 
 
 def test_the_attack_reads_the_rows(library: Graph) -> None:
     """Without noise the rows of both ends tell an edge from none."""
     plan, partition, _ = planned(library, np.inf)
-    state = trained(plan, partition, SerialRuntime()).state
+    state = train(plan, partition).state
     edges = np.argwhere(np.triu(library.adjacency.toarray(), 1))[::40]
     pairs = np.random.default_rng(0).integers(library.num_nodes, size=(40, 2))
     others = pairs[(pairs[:, 0] != pairs[:, 1]) & (library.adjacency[pairs[:, 0], pairs[:, 1]] == 0)][: len(edges)]
@@ -158,7 +157,7 @@ def test_the_attack_reads_the_rows(library: Graph) -> None:
     assert found is not None
     assert ((found > 0) == (np.arange(len(found)) < len(edges))).mean() > 0.9
     none, partition, _ = planned(library, 1.0, steps=0)
-    assert dpdgc.evidence(none, trained(none, partition, SerialRuntime()).state, library, others) is None
+    assert dpdgc.evidence(none, train(none, partition).state, library, others) is None
 
 
 def test_it_refuses_other_settings(library: Graph) -> None:

@@ -350,6 +350,7 @@ def test_new_nodes_are_read_by_the_same_classifier_on_their_public_graph(library
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_serial_is_ray(library: Graph, ray_engine: Runtime) -> None:
     plan, partition = edge_plan(library, 1.0, Viewer.SERVER)
     parallel = run(plan, partition, ray_engine).state

@@ -91,6 +91,7 @@ def test_inputs_are_untouched(library: Graph) -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 @pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
 def test_serial_equals_ray_bit_for_bit(viewer: Viewer, library: Graph, ray_engine: Runtime) -> None:
     plan, partition, _ = planned(library, 4.0, viewer)

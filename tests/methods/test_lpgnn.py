@@ -130,6 +130,7 @@ def test_inputs_are_untouched(library: Graph) -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_serial_equals_ray_bit_for_bit(library: Graph, ray_engine: Runtime) -> None:
     plan, partition, _ = planned(library, 4.0, federated=True)
     serial, parallel = trained(plan, partition, SerialRuntime()), trained(plan, partition, ray_engine)

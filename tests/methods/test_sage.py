@@ -238,6 +238,7 @@ def test_inputs_are_untouched(library: Graph) -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["edge", "node"])
 def test_serial_is_ray(level: str, library: Graph, ray_engine: Runtime) -> None:
     _, partition, facts = situation(library, "transductive" if level == "edge" else "inductive", Viewer.SERVER)

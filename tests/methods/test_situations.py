@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,9 +19,7 @@ import scipy.sparse as sp
 from fedgraph import plugins, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation import client as federated_client
-from fedgraph.federation import rounds
-from fedgraph.methods.base import Budget, Plan, PublicFacts, Situation, State, Streams, kinds
-from fedgraph.partition import ego, uniform
+from fedgraph.methods.base import Budget, Plan, State, Streams, kinds
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, PlannedRelease, Released, Walk
 from fedgraph.privacy.events import (
@@ -42,12 +39,9 @@ from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturba
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit, Viewer
-from fedgraph.runtime.base import Function, OnRound, Runtime
-from fedgraph.runtime.counts import Path
-from fedgraph.runtime.serial import SerialClients, SerialRuntime
-from fedgraph.types import Graph, Partition, Provenance, Subgraph
-from fedgraph.worlds import protocols
-from tests.public_facts import public_facts
+from fedgraph.runtime.base import Runtime
+from fedgraph.types import Graph, Partition
+from tests.trainings import Key, Trainings, difference, placed, planned, train
 
 CASES = [
     pytest.param(name, index, trusted, id=f"{name}-{situation.given}-{index}-{trusted.value}")
@@ -58,111 +52,15 @@ CASES = [
 CENTRAL = [p for p in CASES if p.values[2] is Trust.CURATOR or (p.values[0] == "local_dp" and p.values[2] is not Trust.SUMS)]
 
 
-def collection() -> tuple[Partition, PublicFacts]:
-    """Three clients with whole graphs."""
-    rng, subgraphs, first, sizes = np.random.default_rng(0), [], 0, ((2, 4), (3,), (2, 5, 3))
-    for client, own in enumerate(sizes):
-        n = sum(own)
-        graph = Graph(
-            "c",
-            sp.csr_array(sp.block_diag([np.ones((k, k)) - np.eye(k) for k in own])),
-            sp.csr_array(rng.random((n, 3)).astype(np.float32)),
-            np.repeat(np.arange(len(own)) % 2, own),
-            2,
-            Provenance("own", "test"),
-            features_from_edges=False,
-            columns_from_rows=False,
-            nodes_from_edges=False,
-        )
-        subgraphs.append(Subgraph(client, graph, np.arange(first, first + n)))
-        first += n
-    clients = tuple(map(sum, sizes))
-    return Partition(tuple(subgraphs), True, 0, "test", from_edges=False, from_labels=False), public_facts(
-        first, 3, 2, clients, Viewer.SERVER, graphs=sizes
-    )
-
-
-def placed(situation: Situation, trusted: Trust, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:
-    """(who holds what, what is public, the graph that is asked)."""
-    if situation.given == "collection":
-        return *collection(), graph
-    if situation.given == "ego":
-        partition = ego.split(graph, ego.Params(clients=6), seeds.generator(0, "ego"))
-        sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
-        holdings = partition.holdings(graph.num_nodes)
-        facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
-        return partition, facts, graph
-    given = "transductive" if situation.given == "links" else situation.given
-    setting = protocols.make(graph, given, 0.8, seeds.generator(0, "split"))
-    clients = 1 if trusted is Trust.CURATOR else 3
-    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
-    facts = public_facts(
-        setting.held.num_nodes,
-        graph.num_features,
-        graph.num_classes,
-        tuple(s.graph.num_nodes for s in partition.subgraphs),
-        trusted.viewer,
-        public_graph=setting.public_graph,
-        public_attributes=setting.public_attributes,
-        members=tuple(s.nodes for s in partition.subgraphs),
-        public_name=setting.public,
-        asking=setting.asking,
-    )
-    return partition, facts, setting.asked
-
-
-def planned(
-    name: str, index: int, trusted: Trust, graph: Graph, epsilon: float, **more: object
-) -> tuple[Plan, Partition, Graph]:
-    method = kinds.method(name)
-    situation = method.OFFERS.situations[index]
-    partition, facts, asked = placed(situation, trusted, graph)
-    return method.plan(method.Params(**situation.settings, **more), facts, Budget(epsilon, 1e-3)), partition, asked
-
-
-def trained(plan: Plan, partition: Partition, engine: Runtime, cell: str = "cell") -> rounds.Outcome:
-    shared = engine.share(f"partition:{cell}:{plan.method}:{id(partition)}", partition)
-    return rounds.run(engine, shared, plan, 0, (cell, plan.method), (cell, plan.method), rounds.Prefixes())
-
-
-class AskedAgain(SerialClients):
-    """Every answer is lost once, so a worker that keeps its memory computes it again: at once, and after the next round.
-
-    It must be the same to the last bit, with the same lines of the ledger: then nothing is released or advanced twice.
-    """
-
-    before: tuple[tuple[Any, ...], bytes] | None = None
-
-    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
-        call = function, num_items, *args
-        found = super().ask(*call)
-        said = pickle.dumps(found)
-        assert pickle.dumps(super().ask(*call)) == said, f"{function.__name__}, asked again"
-        if function is not federated_client.forget_client:
-            if self.before is not None:
-                earlier, answer = self.before
-                assert pickle.dumps(super().ask(*earlier)) == answer, f"{function.__name__}, asked again too late"
-            self.before = call, said
-        return found
-
-
-class AsksAgain(SerialRuntime):
-    def clients(self, path: Path, on_round: OnRound) -> AskedAgain:
-        return AskedAgain(self._tally, path, on_round)
-
-
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
 @pytest.mark.parametrize("epsilon", [2.0, pytest.param(np.inf, marks=pytest.mark.slow)])
 def test_declared_is_spent_and_inputs_stay_and_a_round_may_be_asked_again(
-    name: str, index: int, trusted: Trust, epsilon: float, library: Graph
+    name: str, index: int, trusted: Trust, epsilon: float, trainings: Trainings
 ) -> None:
-    plan, partition, _ = planned(name, index, trusted, library, epsilon)
-    before = [
-        (s.graph.features.data.copy(), s.graph.labels.copy(), s.graph.adjacency.indices.copy()) for s in partition.subgraphs
-    ]
-    out = trained(plan, partition, AsksAgain())
+    training = trainings.of(Key(name, index, trusted, epsilon))
+    plan = training.plan
     paid, declared = (
-        spent(out.releases),
+        spent(training.outcome.releases),
         dataclasses.replace(plan, guarantee=dataclasses.replace(plan.guarantee, sampled_once=None)).declared(),
     )
     for client in range(plan.facts.sizes.num_clients):
@@ -172,10 +70,7 @@ def test_declared_is_spent_and_inputs_stay_and_a_round_may_be_asked_again(
             )
         else:
             assert price(declared[client], plan.guarantee.delta).epsilon == 0
-    for (features, labels, indices), s in zip(before, partition.subgraphs, strict=True):
-        assert np.array_equal(features, s.graph.features.data)
-        assert np.array_equal(labels, s.graph.labels)
-        assert np.array_equal(indices, s.graph.adjacency.indices)
+    assert not training.changed
 
 
 # A plan knows the least that a unit moves a release: half of what sage_node's rows of neighbours move, one row of local_dp's.
@@ -194,9 +89,9 @@ def weakened(mechanism: Mechanism, left: float) -> Mechanism:
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
-def test_half_the_noise_at_the_full_price_is_no_plan(name: str, index: int, trusted: str, library: Graph) -> None:
+def test_half_the_noise_at_the_full_price_is_no_plan(name: str, index: int, trusted: Trust, trainings: Trainings) -> None:
     """Whatever release of whatever method it is: its hops, its bits, its degrees, its gradients."""
-    plan, _, _ = planned(name, index, trusted, library, 2.0)
+    plan, _, _ = trainings.planned(Key(name, index, trusted))
     for release in plan.schedule.releases:
         if isinstance(release.event, Unprotected):
             continue
@@ -220,7 +115,7 @@ def test_at_infinity_no_noise_is_drawn(
             return np.random.default_rng(seed) if stream == "noise" else honest(streams, stream)
 
         monkeypatch.setattr(Streams, "generator", generator)
-        return trained(plan, partition, SerialRuntime()).state
+        return train(plan, partition).state
 
     first, second = trained_with(1), trained_with(2)
     for key, value in first.model.items():
@@ -236,10 +131,10 @@ def test_at_infinity_no_noise_is_drawn(
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
-def test_the_plan_is_what_is_offered(name: str, index: int, trusted: str, library: Graph) -> None:
+def test_the_plan_is_what_is_offered(name: str, index: int, trusted: Trust, library: Graph, trainings: Trainings) -> None:
     offers = kinds.method(name).OFFERS
     situation = offers.situations[index]
-    plan = planned(name, index, trusted, library, 2.0)[0]
+    plan = trainings.planned(Key(name, index, trusted))[0]
     assert plan.guarantee.protection.unit in offers.units
     assert (plan.guarantee.protection.viewer is Viewer.WORLD) == offers.trusts_nobody
     in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
@@ -266,18 +161,17 @@ def test_an_error_names_method_client_and_round(name: str, library: Graph, monke
     monkeypatch.setattr(plugins.load("methods", name), "client", failing)
     federated_client._workspaces.clear()
     with pytest.raises(RuntimeFailure, match=f"{name}, client 0, round 0: ZeroDivisionError: on purpose"):
-        trained(plan, partition, SerialRuntime())
+        train(plan, partition)
 
 
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
-def test_serial_equals_ray(name: str, index: int, trusted: Trust, library: Graph, ray_engine: Runtime) -> None:
-    plan, partition, _ = planned(name, index, trusted, library, 4.0)
-    serial, parallel = trained(plan, partition, SerialRuntime()), trained(plan, partition, ray_engine)
-    assert serial.releases == parallel.releases
-    for key, value in serial.state.model.items():
-        assert np.array_equal(value, parallel.state.model[key]), key
+def test_serial_equals_ray(name: str, index: int, trusted: Trust, trainings: Trainings, ray_engine: Runtime) -> None:
+    training = trainings.of(Key(name, index, trusted))
+    parallel = train(training.plan, training.partition, ray_engine)
+    assert training.outcome.releases == parallel.releases
+    assert not difference(training.outcome.state, parallel.state)
 
 
 class Watched(Desk):
@@ -383,9 +277,9 @@ MEASURED = [p for p in CENTRAL if p.values[2] is Trust.CURATOR and p.values[0] n
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), MEASURED)
-def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trusted: Trust, library: Graph) -> None:
+def test_one_unit_moves_a_release_by_what_is_priced(name: str, index: int, trusted: Trust, trainings: Trainings) -> None:
     """And a price for two thirds of it is found out: the noise of every Gaussian release is what the worst unit needs."""
-    plan, partition, _ = planned(name, index, trusted, library, 2.0)
+    plan, partition, _ = trainings.planned(Key(name, index, trusted))
     changes = moved(plan, partition)
     for release in plan.schedule.releases:
         least = priced(release)
@@ -515,11 +409,11 @@ def test_rows_are_drawn_at_the_rate_that_is_priced(what: str, library: Graph, mo
     assert checked or plan.method == "dpar"
 
 
-def test_every_kernel_that_a_plan_names_is_run_here(library: Graph) -> None:
+def test_every_kernel_that_a_plan_names_is_run_here(trainings: Trainings) -> None:
     named = {
         release.bound.kernel
         for p in MEASURED
-        for release in planned(*p.values, library, 2.0)[0].schedule.releases
+        for release in trainings.planned(Key(*p.values))[0].schedule.releases
         if isinstance(release.bound, ClippedSum)
     }
     assert "" not in named

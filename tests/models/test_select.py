@@ -29,7 +29,6 @@ from fedgraph.tasks.base.offers import Select
 from fedgraph.tasks.base.training import Trained
 from fedgraph.tasks.node_classification import selecting
 from fedgraph.types import Graph
-from tests.models.test_models import place, run  # noqa: F401  (fixtures)
 
 DELTA = 1e-5
 
@@ -71,12 +70,12 @@ def test_edges_of_the_price() -> None:
     assert price(beside, DELTA).epsilon > price(Selected((Gaussian(4.0),), 0.0, 0.1), DELTA).epsilon
 
 
-def chosen(run: Run, name: str, place: Path, **more: object) -> fedgraph.Model:  # noqa: F811
+def chosen(run: Run, name: str, place: Path, **more: object) -> fedgraph.Model:
     asked = {"over": {"steps": [2, 4]}, "among": 2}
     return run.score(name).fit(str(place / "people"), select={**asked, **more})  # type: ignore[dict-item]
 
 
-def test_a_chosen_model_pays_for_the_choice_within_its_epsilon(run: Run, place: Path) -> None:  # noqa: F811
+def test_a_chosen_model_pays_for_the_choice_within_its_epsilon(run: Run, place: Path) -> None:
     name = next(s.anchor for s in run.answered.scores if s.variant == "alone")
     model = chosen(run, name, place)
     assert 3.5 < model.epsilon <= 4
@@ -91,7 +90,7 @@ def test_a_chosen_model_pays_for_the_choice_within_its_epsilon(run: Run, place: 
     assert trained[1][0].noise_multiplier / multiplier > calibrate.gaussian_multiplier(1, 4.0, 1e-4), "more noise than alone"  # type: ignore[attr-defined]
 
 
-def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path) -> None:
     alone = next(s.anchor for s in run.answered.scores if s.variant == "alone")
     with pytest.raises(ScenarioError, match=r"select\.over: {'steps': 0}"):
         chosen(run, alone, place, over={"steps": [0]})
@@ -102,7 +101,7 @@ def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path
         fits.read_select(tmp_path / "s.yaml")
 
 
-def test_trials_on_a_secret_sample_are_priced_with_it(run: Run, place: Path) -> None:  # noqa: F811
+def test_trials_on_a_secret_sample_are_priced_with_it(run: Run, place: Path) -> None:
     name = next(s.anchor for s in run.answered.scores if s.method == "dpar")
     people, public = str(place / "people"), str(place / "volunteers")
     model = run.score(name).fit(people, public=public, select={"over": {"epochs": [2, 4], "sampled": [0.5]}, "among": 2})
@@ -114,7 +113,7 @@ def test_trials_on_a_secret_sample_are_priced_with_it(run: Run, place: Path) -> 
     assert any("SampledOnce(" in repr(one) for one in event.candidates)
 
 
-def test_a_row_that_chooses_is_fitted_by_choosing_anew(place: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_row_that_chooses_is_fitted_by_choosing_anew(place: Path, tmp_path: Path) -> None:
     select = {"over": {"steps": [2, 4]}, "among": 2}
     rows = [{"method": "features", "label": "picks", "select": select}, {"method": "features", "label": "plain", "steps": 4}]
     task = {"task": "node_classification", "protocol": "asking", "trust": ["curator"], "epsilons": [4], "delta": 1e-4}
@@ -132,14 +131,14 @@ def test_a_row_that_chooses_is_fitted_by_choosing_anew(place: Path, tmp_path: Pa
     assert fedgraph.load(tmp_path / "m").predict(str(place / "newcomers"), people="own").shape == (40,)
 
 
-def test_answers_of_neighbours_alone_are_not_chosen_among(run: Run, place: Path) -> None:  # noqa: F811
+def test_answers_of_neighbours_alone_are_not_chosen_among(run: Run, place: Path) -> None:
     hop = next(s.anchor for s in run.answered.scores if s.method == "label_hop")
     with pytest.raises(PrivacyError, match="no score tells settings apart"):
         chosen(run, hop, place, over={"rows": [False], "correlation": [0.1, 0.3]})
 
 
 @pytest.fixture(scope="module")
-def chosen_cell(run: Run, place: Path) -> Iterator[tuple[selecting.Selecting, Trained]]:  # noqa: F811
+def chosen_cell(run: Run, place: Path) -> Iterator[tuple[selecting.Selecting, Trained]]:
     """How a row of node level chooses among people whose names are known, and one training of it."""
     row = next(s for s in run.answered.scores if s.variant == "alone").row.head.row_key
     wanted = fits.Wanted(select=Select(over={"steps": [2, 4]}, among=2))
@@ -177,7 +176,7 @@ def test_one_judge_changes_the_score_by_at_most_one(chosen_cell: tuple[selecting
     assert kstest(noise / std, "norm").pvalue > 1e-4 > kstest(noise / (std * 2 / 3), "norm").pvalue
 
 
-def test_at_edge_level_the_scores_read_no_private_edge(run: Run, place: Path) -> None:  # noqa: F811
+def test_at_edge_level_the_scores_read_no_private_edge(run: Run, place: Path) -> None:
     """They have no noise, so what they are computed from is what was released and what is public."""
     row = next(s for s in run.answered.scores if s.method == "gap_edge").row.head.row_key
     wanted = fits.Wanted(select=Select(over={"hops": [1, 2]}, among=2))

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fedgraph.commands.base import main
-from tests.models.test_models import write_people
+from tests.models.conftest import write_people
 
 TEXT = (Path(__file__).parents[2] / "docs" / "use.md").read_text(encoding="utf-8")
 

@@ -65,20 +65,26 @@ def facts(folder: Path) -> dict[tuple[str, ...], object]:
     return {(entry.method, str(entry.seed)): (entry.facts, entry.ledger) for entry in chosen}
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the run, one cell after another."""
+    place = tmp_path_factory.mktemp("whole")
+    (place / "mixed.yaml").write_text(MIXED, encoding="utf-8")
+    assert run.main([str(place / "mixed.yaml"), "--runtime", "serial", "--out", str(place / "run")]) == 0
+    return place / "run"
+
+
 @pytest.mark.ray("own")
 @pytest.mark.parametrize("spread", ["clients", "cells"])
 def test_side_by_side_equals_one_after_another(
-    spread: str, mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spread: str, mixed: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when the run is cut while cells are side by side, and continued; also of a row that chooses its settings.
 
     Runs are cut under Ray where cells are spread, and before Ray starts where clients are: what is left goes on alike.
     """
     mixed.write_text(MIXED.replace("workers: 2", f"workers: 2, spread: {spread}"), encoding="utf-8")
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert run.main([str(mixed), "--runtime", "serial", "--out", str(whole)]) == 0
-
-    computed = node_classification.run
+    cut, computed = tmp_path / "cut", node_classification.run
 
     def only_alone(params: Any, cell: Cell, context: Context) -> object:
         assert cell.world.trust.whole, "the driver is no client and no server"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from fedgraph import data, runtime
 from fedgraph.cells.store import CellStore
@@ -36,8 +37,14 @@ def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[d
     )
 
 
-def test_topology_cannot_tell_isomorphic_graphs_apart(library: Graph, tmp_path: Path) -> None:
-    found, records = run(library, params(), tmp_path)
+@pytest.fixture(scope="module")
+def plain(library: Graph, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Outcome], Records]:
+    """What the settings above give."""
+    return run(library, params(), tmp_path_factory.mktemp("plain"))
+
+
+def test_topology_cannot_tell_isomorphic_graphs_apart(plain: tuple[dict[str, Outcome], Records]) -> None:
+    found, records = plain
     assert list(found) == ["graph size", "GED", "GW(A)", "FGW(A, X)", "GW(H)"]
     matrices = {name: out.artefacts["distances"] for name, out in found.items()}
     off = ~np.eye(8, dtype=bool)
@@ -56,8 +63,8 @@ def test_topology_cannot_tell_isomorphic_graphs_apart(library: Graph, tmp_path: 
     assert f"{int(alike.sum()) // 2} of 28 pairs are isomorphic" in words
 
 
-def test_one_edit_moves_topology_and_embeddings(library: Graph, tmp_path: Path) -> None:
-    found, _ = run(library, params(), tmp_path)
+def test_one_edit_moves_topology_and_embeddings(plain: tuple[dict[str, Outcome], Records]) -> None:
+    found, _ = plain
     for name in ("GW(A)", "GW(H)"):
         out = found[name]
         for edit in ("edge_removed", "node_removed"):
@@ -97,16 +104,16 @@ def test_sampling_respects_sizes_and_repeats(library: Graph) -> None:
     assert all((a.adjacency != b.adjacency).nnz == 0 for a, b in zip(one[0].graphs, two[0].graphs, strict=True))
 
 
-def test_weights_and_metric_are_settings(library: Graph, tmp_path: Path) -> None:
+def test_weights_and_metric_are_settings(library: Graph, plain: tuple[dict[str, Outcome], Records], tmp_path: Path) -> None:
     """Weights by degree move every row but GED; the metric moves embeddings alone."""
-    found = {}
-    for number, changes in enumerate(({}, {"weights": "degree"}, {"metric": "correlation"})):
+    found = {0: {m: o.artefacts["distances"] for m, o in plain[0].items()}}
+    for number, changes in enumerate(({"weights": "degree"}, {"metric": "correlation"}), 1):
         found[number] = {
             m: o.artefacts["distances"] for m, o in run(library, params(**changes), tmp_path / str(number))[0].items()
         }
-    for method, plain in found[0].items():
-        assert np.array_equal(found[1][method], plain) == (method in ("GED", "graph size"))
-        assert np.array_equal(found[2][method], plain) == (method != "GW(H)")
+    for method, first in found[0].items():
+        assert np.array_equal(found[1][method], first) == (method in ("GED", "graph size"))
+        assert np.array_equal(found[2][method], first) == (method != "GW(H)")
 
 
 def test_no_more_graphs_are_drawn_than_compared(library: Graph, tmp_path: Path) -> None:

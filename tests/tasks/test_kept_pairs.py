@@ -73,7 +73,9 @@ def _adds_and_closes(folder: Path, part: int) -> None:
 
 def test_cells_of_several_curators_write_to_one_table(tmp_path: Path) -> None:
     """Rows without a model have the same spaces in every seed, so two curators may solve them at the same time."""
-    with ProcessPoolExecutor(4, multiprocessing.get_context("spawn")) as processes:
+    method = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
+    method.set_forkserver_preload([__name__])  # what four processes need is imported once
+    with ProcessPoolExecutor(4, method) as processes:
         for done in [processes.submit(_adds_and_closes, tmp_path, part) for part in range(4)]:
             done.result()
     (file,) = (tmp_path / "pairs").iterdir()

@@ -46,8 +46,15 @@ def neighbour_sums(adjacency: sp.csr_array, rows: np.ndarray, dtype: type = np.f
         ones = sp.csr_array((np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
         return (to_torch(ones) @ torch.tensor(rows, dtype=torch.float64, device=device())).cpu().numpy().astype(dtype)
     out = np.empty((adjacency.shape[0], rows.shape[1]), dtype=dtype)
-    _add_rows(adjacency.indptr, adjacency.indices, rows, out)
+    _add_rows(*map(_only_read, (adjacency.indptr, adjacency.indices, rows)), out)
     return out
+
+
+def _only_read(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written to: a loop is compiled once for arrays of a user, and of a worker, whose arrays are so."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 @compiled(reassociate=False)
@@ -76,7 +83,8 @@ def weighted_sums(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     if device().type == "cuda":
         return (to_torch(weights, torch.float64) @ torch.tensor(rows, dtype=torch.float64, device=device())).cpu().numpy()
     out = np.zeros((weights.shape[0], rows.shape[1]), dtype=np.float64)
-    _add_weighted(weights.indptr, weights.indices, np.ascontiguousarray(weights.data, dtype=np.float64), rows, out)
+    values = np.ascontiguousarray(weights.data, dtype=np.float64)
+    _add_weighted(*map(_only_read, (weights.indptr, weights.indices, values, rows)), out)
     return out
 
 

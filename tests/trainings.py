@@ -1,0 +1,211 @@
+"""Trainings that many tests share: a method is trained once in each of its situations, and everybody asserts on what came out.
+
+``Trainings.of(key)`` trains when it is first asked, with the engine that asks everything again (``AsksAgain``), so that what is
+shared is also what a worker with a lost answer would give. Whoever needs a second training (the same again, under Ray, with
+another stream) makes it with ``train`` and compares.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pickle
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph import seeds
+from fedgraph.federation import client as federated_client
+from fedgraph.federation import rounds
+from fedgraph.methods.base import Budget, Plan, PublicFacts, Situation, kinds
+from fedgraph.partition import ego, uniform
+from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Viewer
+from fedgraph.runtime.base import Function, OnRound, Runtime
+from fedgraph.runtime.counts import Path
+from fedgraph.runtime.serial import SerialClients, SerialRuntime
+from fedgraph.types import Graph, Partition, Provenance, Subgraph
+from fedgraph.worlds import protocols
+from tests.public_facts import public_facts
+
+DELTA = 1e-3
+
+
+def collection() -> tuple[Partition, PublicFacts]:
+    """Three clients with whole graphs."""
+    rng, subgraphs, first, sizes = np.random.default_rng(0), [], 0, ((2, 4), (3,), (2, 5, 3))
+    for client, own in enumerate(sizes):
+        n = sum(own)
+        graph = Graph(
+            "c",
+            sp.csr_array(sp.block_diag([np.ones((k, k)) - np.eye(k) for k in own])),
+            sp.csr_array(rng.random((n, 3)).astype(np.float32)),
+            np.repeat(np.arange(len(own)) % 2, own),
+            2,
+            Provenance("own", "test"),
+            features_from_edges=False,
+            columns_from_rows=False,
+            nodes_from_edges=False,
+        )
+        subgraphs.append(Subgraph(client, graph, np.arange(first, first + n)))
+        first += n
+    clients = tuple(map(sum, sizes))
+    return Partition(tuple(subgraphs), True, 0, "test", from_edges=False, from_labels=False), public_facts(
+        first, 3, 2, clients, Viewer.SERVER, graphs=sizes
+    )
+
+
+def placed(situation: Situation, trusted: Trust, graph: Graph) -> tuple[Partition, PublicFacts, Graph]:
+    """(who holds what, what is public, the graph that is asked)."""
+    if situation.given == "collection":
+        return *collection(), graph
+    if situation.given == "ego":
+        partition = ego.split(graph, ego.Params(clients=6), seeds.generator(0, "ego"))
+        sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+        holdings = partition.holdings(graph.num_nodes)
+        facts = public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, Viewer.SERVER, holdings)
+        return partition, facts, graph
+    given = "transductive" if situation.given == "links" else situation.given
+    setting = protocols.make(graph, given, 0.8, seeds.generator(0, "split"))
+    clients = 1 if trusted is Trust.CURATOR else 3
+    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.generator(0, "deal"))
+    facts = public_facts(
+        setting.held.num_nodes,
+        graph.num_features,
+        graph.num_classes,
+        tuple(s.graph.num_nodes for s in partition.subgraphs),
+        trusted.viewer,
+        public_graph=setting.public_graph,
+        public_attributes=setting.public_attributes,
+        members=tuple(s.nodes for s in partition.subgraphs),
+        public_name=setting.public,
+        asking=setting.asking,
+    )
+    return partition, facts, setting.asked
+
+
+def planned(
+    name: str, index: int, trusted: Trust, graph: Graph, epsilon: float, **more: object
+) -> tuple[Plan, Partition, Graph]:
+    method = kinds.method(name)
+    situation = method.OFFERS.situations[index]
+    partition, facts, asked = placed(situation, trusted, graph)
+    return method.plan(method.Params(**situation.settings, **more), facts, Budget(epsilon, DELTA)), partition, asked
+
+
+def train(plan: Plan, partition: Partition, engine: Runtime | None = None, cell: str = "cell") -> rounds.Outcome:
+    """One training; serial where no engine is given."""
+    engine = engine or SerialRuntime()
+    shared = engine.share(f"partition:{cell}:{plan.method}:{id(partition)}", partition)
+    return rounds.run(engine, shared, plan, 0, (cell, plan.method), (cell, plan.method), rounds.Prefixes())
+
+
+class AskedAgain(SerialClients):
+    """Every answer is lost once, so a worker that keeps its memory computes it again: at once, and after the next round.
+
+    It must be the same to the last bit, with the same lines of the ledger: then nothing is released or advanced twice.
+    """
+
+    before: tuple[tuple[Any, ...], bytes] | None = None
+
+    def ask(self, function: Function, num_items: int, *args: object) -> list[Any]:
+        call = function, num_items, *args
+        found = super().ask(*call)
+        said = pickle.dumps(found)
+        assert pickle.dumps(super().ask(*call)) == said, f"{function.__name__}, asked again"
+        if function is not federated_client.forget_client:
+            if self.before is not None:
+                earlier, answer = self.before
+                assert pickle.dumps(super().ask(*earlier)) == answer, f"{function.__name__}, asked again too late"
+            self.before = call, said
+        return found
+
+
+class AsksAgain(SerialRuntime):
+    def clients(self, path: Path, on_round: OnRound) -> AskedAgain:
+        return AskedAgain(self._tally, path, on_round)
+
+
+class Key(NamedTuple):
+    """What is trained: a method in the ``index``-th of its situations, whom clients trust, and the budget."""
+
+    name: str
+    index: int
+    trusted: Trust
+    epsilon: float = 2.0
+
+
+@dataclass(frozen=True)
+class Training:
+    """A finished training, for reading only.
+
+    Args:
+        asked: the graph whose nodes ask.
+        outcome: its last state, and every line of its ledger.
+        changed: names of input arrays that are not as they were before.
+    """
+
+    plan: Plan
+    partition: Partition
+    asked: Graph
+    outcome: rounds.Outcome
+    changed: tuple[str, ...]
+
+
+class Trainings:
+    """What was trained so far on one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self.of = functools.cache(self._train)
+        self.planned = functools.cache(self._plan)
+
+    def _plan(self, key: Key) -> tuple[Plan, Partition, Graph]:
+        return planned(*key[:3], self._graph, key.epsilon)
+
+    def _train(self, key: Key) -> Training:
+        plan, partition, asked = self._plan(key)  # of its own: a method that writes into its inputs spoils nobody's plan
+        before = inputs(partition)
+        outcome = train(plan, partition, AsksAgain())
+        after = inputs(partition)
+        return Training(plan, partition, asked, outcome, tuple(k for k in before if not np.array_equal(before[k], after[k])))
+
+
+def inputs(partition: Partition) -> dict[str, np.ndarray]:
+    """Copies of every client's arrays."""
+    return {
+        f"{name} of client {s.client}": array.copy()
+        for s in partition.subgraphs
+        for name, array in (
+            ("features", s.graph.features.data),
+            ("columns", s.graph.features.indices),
+            ("labels", s.graph.labels),
+            ("edges", s.graph.adjacency.indices),
+            ("weights", s.graph.adjacency.data),
+            ("nodes", s.nodes),
+        )
+    }
+
+
+def difference(one: Any, other: Any, where: str = "") -> str:
+    """Where two values are not equal to the last bit; the empty string where they are."""
+    if type(one) is not type(other):
+        return f"{where}: {type(one).__name__} and {type(other).__name__}"
+    if isinstance(one, np.ndarray):
+        equal = one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+        return "" if equal else where
+    if sp.issparse(one):
+        one, other = ((m.shape, m.data, m.indices, m.indptr) for m in (one, other))
+    if dataclasses.is_dataclass(one):
+        one, other = ({f.name: getattr(m, f.name) for f in dataclasses.fields(m)} for m in (one, other))
+    if isinstance(one, dict):
+        if one.keys() != other.keys():
+            return f"{where}: {sorted(map(str, one))} and {sorted(map(str, other))}"
+        return next(filter(None, (difference(one[k], other[k], f"{where}.{k}") for k in one)), "")
+    if isinstance(one, tuple | list):
+        if len(one) != len(other):
+            return f"{where}: {len(one)} and {len(other)} of them"
+        return next(filter(None, (difference(a, b, f"{where}[{k}]") for k, (a, b) in enumerate(zip(one, other)))), "")  # noqa: B905
+    return "" if one == other or (one != one and other != other) else where
